@@ -47,9 +47,12 @@ import type { View } from './view/view.ts';
 /** The width is practically unlimited, because the terminal wraps long lines. */
 const WIDTH = 4000;
 const MAX_LINE = 100_000;
-/** Time after another client has closed a question during which a number does not answer the next question. */
+/**
+ * If a question follows one that was closed without an answer from this terminal, a number does not answer the new
+ * question during this time.
+ */
 const REPLACED_MS = 3000;
-/** How long the terminal is in raw mode. */
+/** How long `dropNumber` keeps the terminal in raw mode. */
 const RAW_MS = 20;
 const CTRL_C = '\u0003';
 const HELP = `Type a request and press Enter; a backslash at the end of a line continues it.

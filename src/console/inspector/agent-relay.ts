@@ -2,8 +2,8 @@
  * Sends the requests of the inspector's page to the agent, because a web page may not send requests to another origin.
  *
  * Only the origins that the person named on the command line are trusted: they may be in any network, and only they get
- * the headers of the command line. Other origins, which the agent's card names, are added when the person agrees. They
- * must be public, or on the host of the agent.
+ * the headers of the command line. Other origins, for example those in the agent's card, are added when the person
+ * agrees. They must be public, or on the host of the agent.
  */
 import * as z from 'zod';
 import { reasonOf, rootCause } from '../../base/index.ts';
@@ -197,7 +197,7 @@ function headersOf(given: Readonly<Record<string, string>>): Headers {
   return headers;
 }
 
-/** Returns the lines of an answer. When the page leaves, the request to the agent ends immediately. */
+/** Returns the lines of an answer. When the page stops reading, the request to the agent ends immediately. */
 function linesOf(
   send: (signal: AbortSignal) => Promise<Response>,
   done: () => void,

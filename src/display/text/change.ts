@@ -1,6 +1,6 @@
 /**
- * The lines of a file change, safe to show. Each line has its number and a sign (`+` or `-`), unless the server
- * formatted the diff.
+ * The lines of a file change, safe to show. If the diff is computed here, each line has its number and its kind (added,
+ * removed or unchanged).
  */
 import { structuredPatch } from 'diff';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';

@@ -1,5 +1,6 @@
 /**
- * Converts keys to calls of the session. Stores the state of the screen (`ui`) and notifies listeners of its changes.
+ * Handles key presses, and calls the methods of the session. Stores the state of the screen (`ui`) and notifies
+ * listeners when the state changes.
  *
  * A key goes to the topmost open element, which is an overlay (overlays.ts), a dialog or the text field. Esc closes an
  * overlay, and rejects the request of a dialog that has the focus. If nothing is open, Esc stops the person's own
@@ -203,7 +204,7 @@ export class Controller implements TextHost {
 
   /**
    * Handles the keys of one input event. Several keys that arrive together were typed ahead, or pasted by a terminal
-   * that does not mark pastes. They go to the text field and never answer a dialog.
+   * that does not mark pastes. They never choose an option of a dialog.
    */
   keys(keys: readonly KeyPress[]): void {
     const together = keys.length > 1 && keys.some(({ name }) => name !== 'escape');
@@ -273,7 +274,7 @@ export class Controller implements TextHost {
       else if (isCtrl(key, 'd') && this.#ui.composer.buffer.text === '') this.leave();
       return;
     }
-    // Moving the selection does not change the text.
+    // The key has not changed the text or the cursor, for example because it moved the selection among the completions.
     if (step.composer.buffer === this.#ui.composer.buffer) {
       this.#typedAt = performance.now();
       this.change({ composer: step.composer });

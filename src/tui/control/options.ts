@@ -11,7 +11,7 @@ export interface PromptHistory {
 }
 
 export interface TuiOptions {
-  /** `dark`, `light` or `none`. If NO_COLOR is set, the theme is always `none`. */
+  /** `dark`, `light` or `none`. If NO_COLOR is set or TERM is `dumb`, the theme is always `none`. */
   readonly theme?: string | undefined;
   /** Whether to print line by line without redrawing, for screen readers. */
   readonly plain?: boolean | undefined;

@@ -39,7 +39,8 @@ async function clients(session: LiveSession, words: readonly string[]): Promise<
   if (action !== 'revoke' || wanted === '') {
     return 'Type /clients to list the clients, or /clients revoke and the id or the name of one.';
   }
-  // Clients choose their own names. So if one client has this id and another has it as its name, the id counts.
+  // Clients choose their own names. So if this text is the id of one client and the name of another, the client with
+  // the id is meant.
   const byId = all.filter(({ id }) => id === wanted);
   const found = byId.length > 0 ? byId : all.filter(({ name }) => name === wanted);
   const [client] = found;

@@ -31,7 +31,10 @@ import {
 
 export interface Composer {
   readonly buffer: TextBuffer;
-  /** The long pastes whose marks are in the text. */
+  /**
+   * The long pastes that the marks in the text stand for. A paste stays here until the text is empty, even if its mark
+   * was deleted.
+   */
   readonly pastes: Pastes;
   /** Earlier prompts, oldest first. */
   readonly past: readonly string[];
@@ -85,7 +88,7 @@ export function typed(composer: Composer, text: string): Composer {
   return edited(composer, insert(composer.buffer, withoutMarks(text)));
 }
 
-/** Inserts a pasted text. Returns undefined if the text is too long. */
+/** Inserts a pasted text. Returns undefined if the pasted texts would be too many or too long. */
 export function pasted(composer: Composer, text: string): Composer | undefined {
   if (!isLongPaste(text)) return typed(composer, text);
   const added = withPaste(composer.pastes, withoutMarks(text));

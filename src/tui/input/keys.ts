@@ -68,8 +68,8 @@ const CONTROL = /((?!\t)\p{Cc})/u;
 function typedKey(text: string): KeyPress[] {
   if (text === '') return [];
   if (text === '\r') return [press('enter')];
-  // A tab with only control characters beside it is a key press. A tab next to text stays part of the text, because it
-  // was pasted by a terminal that does not mark pastes.
+  // A tab with only other control characters beside it is a key press. A tab next to text stays part of the text,
+  // because it was pasted by a terminal that does not mark pastes.
   if (text === '\t') return [press('tab')];
   if (text === '\n') return [press('enter', { shift: true })];
   if (!CONTROL.test(text)) return [press('text', { text })];

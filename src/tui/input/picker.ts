@@ -5,7 +5,7 @@ import { isCtrl, STEPS, type KeyPress } from './keys.ts';
 /** An item to choose: a session that can be resumed, or a checkpoint. */
 export interface PickerItem {
   readonly id: string;
-  /** A title for people: the first prompt of a session, or the change after a checkpoint. */
+  /** A title for people: the first prompt of a session, or the change that follows a checkpoint. */
   readonly title: string;
   /** The time of the item, as text. */
   readonly when: string;

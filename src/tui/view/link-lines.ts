@@ -21,8 +21,8 @@ const FEW_ROWS = 5;
 
 /**
  * Returns the code, the text about the link, and the link. The link starts in the first column, so that it can be
- * copied. If the code, the text and the link do not all fit on the screen, the text is beside the code if there is
- * room.
+ * copied. The text is below the code. If the screen is too low for this, the text is beside the code if the screen is
+ * wide enough.
  */
 export function linkLines(
   { url, code }: ShownLink,

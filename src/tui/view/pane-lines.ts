@@ -21,7 +21,7 @@ export interface PaneView {
   readonly scroll: number;
   readonly width: number;
   readonly maxRows: number;
-  /** Whether the pane covers a dialog about another call. */
+  /** Whether the pane covers a dialog that waits for an answer. */
   readonly covers?: boolean;
 }
 

@@ -62,7 +62,10 @@ function listLines(picker: Picker, inner: number, room: number): StyledLine[] {
   });
 }
 
-/** Draws the preview. It always has the same height, so that the screen does not move with the selection. */
+/**
+ * Draws the preview. Its height does not depend on the selected item, so that the screen does not move with the
+ * selection.
+ */
 function previewLines(picker: Picker, inner: number, room: number): StyledLine[] {
   const item = selectedItem(picker);
   const known = picker.preview && picker.preview.id === item?.id ? picker.preview.lines : undefined;

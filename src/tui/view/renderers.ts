@@ -1,6 +1,6 @@
 /**
- * Renderers that need large packages. They are loaded with this separate file, so that the first frame does not wait
- * for these packages.
+ * Renderers that need large packages. This file is loaded on demand, so that the first frame does not wait for these
+ * packages.
  */
 export { diffLines, summary } from '../text/diff-lines.ts';
 export { patchLine } from '../../display/text/index.ts';

@@ -54,7 +54,7 @@ function SignedInFrame({ server }: { readonly server: Server }) {
   useEffect(() => {
     document.title = `${page?.title ?? 'Parley'} – ${agent}`;
   }, [page, agent]);
-  // On a phone, the navigation is wider than the screen.
+  // Scrolls to the current page in the navigation, which is wider than the screen of a phone.
   useEffect(() => {
     const current = nav.current?.querySelector('[aria-current]');
     current?.scrollIntoView({ inline: 'nearest', block: 'nearest' });

@@ -32,7 +32,7 @@ interface Props {
 
 export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  // The key may be far down in the list, and the form is above the list.
+  // Moves the focus to the form, because the form is above the list and the key may be far down in the list.
   useEffect(() => box.current?.querySelector('input')?.focus(), []);
   const name = useSignal(known?.name ?? '');
   const scopes = useSignal<readonly string[]>(

@@ -203,7 +203,7 @@ interface SecretProps {
 
 function Secret({ name, secret, onClose }: SecretProps) {
   const section = useRef<HTMLElement>(null);
-  // The key may be far down in the list.
+  // Moves the focus to the secret, because the key may be far down in the list.
   useEffect(() => section.current?.focus(), []);
   return (
     <section class="panel-form secret" role="alert" tabIndex={-1} ref={section}>
@@ -230,7 +230,7 @@ interface ConfirmProps {
 
 function Confirm({ name, what, busy, onYes, onNo }: ConfirmProps) {
   const keep = useRef<HTMLButtonElement>(null);
-  // The button that had the focus is gone.
+  // Moves the focus, because the button that had the focus is gone.
   useEffect(() => keep.current?.focus(), []);
   return (
     <div class="actions" role="group" aria-label="Confirm">

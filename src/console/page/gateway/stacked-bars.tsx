@@ -1,4 +1,4 @@
-/** A chart of stacked bars, one bar for each day. The table beside it has the same numbers. */
+/** A chart of stacked bars, one bar for each day. A table beside the chart has the sums of all days. */
 import { useMemo } from 'preact/hooks';
 import uPlot from 'uplot';
 import { Chart, dayAxes, type ChartColours } from './chart.tsx';
@@ -17,7 +17,8 @@ interface Props {
 export function StackedBars({ days, series, label, format }: Props) {
   const plan = useMemo(() => {
     const paths = uPlot.paths.bars?.({ size: [0.75, 64] });
-    // A bar reaches from zero to the sum of all series up to its own. So the highest sum is drawn first.
+    // A bar reaches from zero to the sum of all series up to its own. So the highest bar is drawn first, and the lower
+    // bars are drawn over it.
     const stacked = sums(days, series)
       .map((values, index) => ({ values, index }))
       .toReversed();

@@ -1,4 +1,4 @@
-/** What the workspace has spent, by day: a chart, and the same numbers in a table. */
+/** What the workspace has spent: a chart by day, and a table with the sums of the period. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';

@@ -1,6 +1,7 @@
 /**
- * Tasks of several states and several agents as one list, newest first. Each state of each agent is a list of the
- * server, which is read page by page with its cursor. So the cost of a page does not depend on the number of tasks.
+ * Tasks of several states and several agents as one list, newest first. The server has one list for each state of each
+ * agent. Each list is read page by page, with its own cursor. So the cost of a page does not depend on the number of
+ * tasks.
  */
 import { defined } from '../../../base/index.ts';
 import * as z from 'zod';

@@ -109,7 +109,7 @@ export function useOpenings(
     // The list is useful without the first words, so a problem is not shown.
     for (let count = 0; count < AT_ONCE; count++) work().catch(() => stop.abort());
     return () => stop.abort();
-    // The ids say whether the tasks have changed.
+    // `ids` changes when the list has other tasks.
   }, [server, ids]);
   return openings;
 }

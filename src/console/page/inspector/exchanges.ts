@@ -162,7 +162,8 @@ export class ExchangeLog {
       this.all.value = [...this.all.value, exchange].slice(-MAX_EXCHANGES);
       onSent?.(exchange);
       const signal = init.signal ?? undefined;
-      // The exchange also ends if the client aborts it, for example because it cannot use the response.
+      // The exchange also ends if the client aborts the request, for example because the client cannot use the
+      // response.
       const leave = () => exchange.end(problemOf(signal?.reason));
       signal?.addEventListener('abort', leave, { once: true });
       try {
@@ -231,7 +232,7 @@ function recordResponse(
     { highWaterMark: 0 },
   );
   const copy = new Response(body, { status, statusText, headers: response.headers });
-  // A constructed response has no URL, but the client resolves addresses in the card against it.
+  // A constructed response has no URL, but the client needs the URL to resolve addresses in the card.
   return Object.defineProperty(copy, 'url', { value: response.url || url });
 }
 

@@ -66,7 +66,7 @@ export class Inspection {
     return VERSIONS.toReversed().flatMap((version) => this.cards.value.get(version) ?? [])[0];
   }
 
-  /** Adds a header, in place of one with the same name. Throws a TypeError if HTTP does not allow it. */
+  /** Adds a header, or replaces the header with the same name. Throws a TypeError if HTTP does not allow the header. */
   setHeader(name: string, value: string, secret: boolean): void {
     const lower = name.trim().toLowerCase();
     // The error of the browser would contain the value.
@@ -176,7 +176,10 @@ export class Inspection {
   }
 }
 
-/** Returns whether this browser can verify signatures. It can only on https pages, and on pages of this machine. */
+/**
+ * Returns whether this browser can verify signatures. Browsers allow it only on https pages, and on pages of this
+ * machine.
+ */
 export function canVerify(): boolean {
   return isSecureContext;
 }

@@ -1,4 +1,4 @@
-/** Sends messages to the agent over the interface that the person chooses, and shows each request and response. */
+/** Sends requests to the agent over the interface that the person chooses, and shows each request and response. */
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { nameOfInterface } from '../../../client/checks/index.ts';

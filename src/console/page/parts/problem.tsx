@@ -13,7 +13,10 @@ interface Explained {
   readonly advice?: string;
   /** Whether the problem may pass without any action. */
   readonly passes?: boolean;
-  /** Whether the server works as it should. Such a problem does not interrupt the person. */
+  /**
+   * Whether the server works as it should, for example if it applies a rate limit. Screen readers do not interrupt the
+   * person for such a problem.
+   */
   readonly calm?: boolean;
 }
 

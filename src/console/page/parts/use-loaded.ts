@@ -18,8 +18,8 @@ interface Options {
   /** Asks again after this time, while the page is visible. */
   readonly everyMs?: number;
   /**
-   * A short question whose answer changes with the data. If it is given, the data is loaded again only after the answer
-   * has changed.
+   * A short request whose result changes with the data. If it is given, `everyMs` loads the data again only after the
+   * result has changed.
    */
   readonly mark?: (signal: AbortSignal) => Promise<string>;
   /** Whether the data stays as it is until the person wants newer data. */

@@ -28,7 +28,7 @@ export type RawEntry = RawPage['events'][number];
 
 interface LogQuery extends TaskPlace {
   readonly version: ProtocolVersion;
-  /** The number of the last entry that is known. */
+  /** The sequence number of the last entry that is known. */
   readonly after: number;
   readonly limit?: number;
   readonly signal?: AbortSignal | undefined;

@@ -9,7 +9,10 @@ import { changeOf, highlight, patchLine } from '../../../display/text/index.ts';
 import type { FileDiff } from '../../../protocol/development-tool/index.ts';
 import { PageButton } from '../parts/controls.tsx';
 
-/** A row is at most this long. A longer line is drawn as several rows, because browsers lay out long lines slowly. */
+/**
+ * Maximum length of a row of a text. A longer line is drawn as several rows, because browsers lay out long lines
+ * slowly.
+ */
 const MAX_ROW = 2000;
 /**
  * For a change of this many characters or more, no lines are compared. The server's diff or the new content is shown.

@@ -6,7 +6,7 @@ import { decodedEntities, highlight, markdownTokens } from '../../../display/tex
 import { Spans } from './lines.tsx';
 
 const MAX_DEPTH = 12;
-/** Longer unfinished text is drawn without Markdown, because it is parsed again for every frame. */
+/** Longer unfinished text is drawn without Markdown, because unfinished text would be parsed again for every frame. */
 const MAX_UNFINISHED = 20_000;
 
 export function Markdown({ text, done }: { readonly text: string; readonly done: boolean }) {

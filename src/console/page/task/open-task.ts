@@ -94,7 +94,7 @@ export class OpenTask {
     const after = known.at(-1)?.seq ?? 0;
     const query = { ...this.place, version, after, signal: this.#stop.signal };
     for await (const page of readLog(this.server, query)) {
-      // Two readers may have asked at the same time.
+      // Two calls may have read the same entries at the same time.
       for (const entry of page) if (entry.seq > (known.at(-1)?.seq ?? 0)) known.push(entry);
     }
     return known;

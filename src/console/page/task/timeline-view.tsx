@@ -1,4 +1,4 @@
-/** Draws the timeline: one bar for the task and one for each call, and the same numbers in a table. */
+/** Draws the timeline as a table: one row for the task and one for each call, each with a bar and its times. */
 import { useMemo } from 'preact/hooks';
 import { titleOf } from '../../../display/index.ts';
 import type { LogEntry } from '../../../protocol/index.ts';
