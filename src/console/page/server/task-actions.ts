@@ -54,8 +54,8 @@ export function mayWrite(server: Server, agent: string): boolean {
 }
 
 /**
- * Returns the metadata of a task without the fields that the server adds. The gateway chooses a model or an agent by
- * the other fields.
+ * Returns the metadata of a task without the fields that the server adds or replaces. The gateway chooses a model or an
+ * agent by the other fields.
  */
 function settingsIn(metadata: Metadata | undefined): Metadata | undefined {
   if (!metadata) return undefined;
