@@ -2,7 +2,7 @@
 import type { Token, Tokens } from 'marked';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { decodedEntities, highlight, markdownTokens } from '../../../display/text/index.ts';
+import { clean, decodedEntities, highlight, markdownTokens } from '../../../display/text/index.ts';
 import { Spans } from './lines.tsx';
 
 const MAX_DEPTH = 12;
@@ -13,7 +13,7 @@ export function Markdown({ text, done }: { readonly text: string; readonly done:
   return useMemo(() => {
     // Hides an incomplete code fence at the end of streamed text.
     const source = done ? text : text.replace(/(^|\n)[`~]{1,2}$/, '');
-    if (!done && source.length > MAX_UNFINISHED) return <p class="plain">{source}</p>;
+    if (!done && source.length > MAX_UNFINISHED) return <p class="plain">{clean(source)}</p>;
     const read = markdownTokens(source);
     return 'text' in read ? <p class="plain">{read.text}</p> : <>{blocks(read.tokens, 0)}</>;
   }, [text, done]);
