@@ -2,7 +2,8 @@
 import type { Token, Tokens } from 'marked';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { clean, decodedEntities, highlight, markdownTokens } from '../../../display/text/index.ts';
+import { clean } from '../../../display/index.ts';
+import { decodedEntities, highlight, markdownTokens } from '../../../display/text/index.ts';
 import { Spans } from './lines.tsx';
 
 const MAX_DEPTH = 12;
