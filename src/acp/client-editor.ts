@@ -1,8 +1,9 @@
 /**
  * Gives the agent access to the files and the terminals that an ACP client offers.
  *
- * The client's answers are not trusted. Each request has a timeout, and texts have a maximum length. A client that does
- * not answer in time gets no more requests, because every further call would wait for the timeout too.
+ * The client's answers are not trusted. Texts have a maximum length. Each request has a timeout, except the request
+ * that waits for the end of a program. A client that does not answer in time gets no more requests, because every
+ * further call would wait for the timeout too.
  */
 import {
   methods,
@@ -31,7 +32,7 @@ const TIMEOUT_MS = 15_000;
  * start a program.
  */
 const CONSENT_MS = 2 * 60_000;
-/** Maximum number of calls whose terminals are known. */
+/** Maximum number of calls for which the id of the terminal is kept. */
 const MAX_TERMINALS = 256;
 const MAX_REASON = 300;
 
@@ -63,7 +64,8 @@ export class ClientEditor implements Editor {
   constructor(options: ClientEditorOptions) {
     this.#options = options;
     const { fs, terminal } = options.capabilities;
-    // A file that cannot be read cannot be checked for changes before it is written.
+    // A client that offers only writing is not used for files, because a file that cannot be read cannot be checked for
+    // changes before it is written.
     if (fs?.readTextFile === true) this.files = this.#fileAccess(fs.writeTextFile === true);
     if (terminal === true) this.terminals = { create: (program) => this.#create(program) };
   }
@@ -127,7 +129,10 @@ export class ClientEditor implements Editor {
     };
   }
 
-  /** Sends a request, and returns the unchecked answer. Waits until `until` is aborted or, without it, until the timeout. */
+  /**
+   * Sends a request, and returns the unchecked answer. Waits until `until` is aborted. If `until` is missing, waits
+   * until the timeout.
+   */
   async #ask<Method extends ClientRequestMethod>(
     method: Method,
     params: ClientRequestParamsByMethod[Method],

@@ -4,8 +4,8 @@
  *   POST    sends a message. `initialize` opens a connection, and its response has the header `Acp-Connection-Id`.
  *           All other requests must have this header. Every other POST is answered with 202, and the response to its
  *           message arrives on a GET stream.
- *   GET     reads the messages for the client as server-sent events: those of the connection or, with the header
- *           `Acp-Session-Id`, those of a session.
+ *   GET     reads the messages for the client as server-sent events. With the header `Acp-Session-Id`, these are the
+ *           messages of this session. Without the header, they are the messages of the connection itself.
  *   DELETE  closes the connection.
  *
  * The SDK implements the transport, and creates one `Stream` of messages for each connection. This module limits the
@@ -25,7 +25,7 @@ const IDLE_MS = 60_000;
 /** Maximum size of output that the client has not read. At this size, the session waits. */
 const MAX_BUFFERED = 4 * 1024 * 1024;
 /**
- * Maximum number of a connection's sessions with messages that no open stream is receiving. Beyond this, the SDK closes
+ * Maximum number of sessions of a connection that have unread messages but no open stream. Beyond this, the SDK closes
  * the connection.
  */
 const MAX_SESSION_STREAMS = 64;

@@ -347,7 +347,8 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
         }
       }),
     )
-    // The SDK would write the error of an invalid notification to standard error, which may be the host's screen.
+    // Parameters of any form are accepted, and invalid ones are ignored. Otherwise the SDK would write an error to
+    // standard error, which may be the host's screen.
     .onNotification(
       session.cancel,
       (params) => (isObject(params) ? params['sessionId'] : undefined),

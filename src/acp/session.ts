@@ -57,7 +57,7 @@ const MAX_COMMANDS = 500;
 export interface AcpSessionOptions {
   readonly session: LiveSession;
   readonly client: AgentContext;
-  /** The client's editor, which has the terminals in which commands run. */
+  /** The client's editor. Commands may run in its terminals. */
   readonly editor: Pick<ClientEditor, 'terminalOf'>;
   /** Whether to send the earlier conversation to the client. */
   readonly history: boolean;
@@ -79,7 +79,7 @@ export class AcpSession {
   readonly #current = Promise.withResolvers<void>();
   /** True while the client gets updates from before it joined. */
   #history: boolean;
-  /** The number of the commands' last change that was sent to the client. */
+  /** The number `commands` of the presence for which the list of commands was last sent to the client. */
   #commands = 0;
   #started = false;
   #choices: Choices;
@@ -272,7 +272,7 @@ export class AcpSession {
 
   /**
    * Ends the history, and asks the client for the permissions that are still open. Called when the history has been
-   * sent.
+   * sent. Later calls have no effect.
    */
   #reachPresent(): void {
     const asks = this.#history;
@@ -285,7 +285,7 @@ export class AcpSession {
     const { about, facts } = readStatus(event);
     this.#state = event.status.state;
     if (about?.approval !== undefined) await this.#setChoice('mode', about.approval);
-    // An event of a helper has the model of the helper.
+    // The model in an event of a helper is the helper's model, not the session's.
     if (about && about.agent === undefined) await this.#setChoice('model', about.model);
     for (const fact of facts) {
       await this.#show(fact);

@@ -12,7 +12,7 @@ import { CLOSE, type PeerSocket, type SocketListener, type SocketRequest } from 
 import { acpRoutes } from './http.ts';
 import { serveAcp, type AcpAbout, type AcpOptions, type Wanted } from './serve.ts';
 
-/** Maximum length of a line on standard input. A line may contain images. The server limits WebSocket frames. */
+/** Maximum size of a line on standard input. A line may contain images. WebSocket frames are limited by the server. */
 const MAX_LINE_BYTES = 10 * 1024 * 1024;
 /** Number of unsent bytes at which writing pauses until the peer has read them. */
 const HIGH_WATER = 256 * 1024;
@@ -37,8 +37,8 @@ export interface AcpSocketOptions extends AcpAbout {
 }
 
 /**
- * Serves ACP on a WebSocket. The socket has one session, and every session request returns this session. The peer joins
- * it under the name that it sent in `initialize`.
+ * Serves ACP on a WebSocket. The socket has one session, and every session request returns this session. `enter` gets
+ * the name that the peer sent in `initialize`.
  *
  *   liveServeOptions({ …, acp: (socket, enter) => acpSocket(socket, enter, { version, logger }) })
  */

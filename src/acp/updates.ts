@@ -158,9 +158,9 @@ function thoughtBlock({ subject, description, agent, continues }: AgentThought) 
 }
 
 /**
- * Returns the plan of a successful `todo` call, and no update while the call runs. Returns undefined if the call must
- * be shown as a tool call. A sub-agent's `todo` call is shown as a tool call, because its list is not the session's
- * plan.
+ * Returns the plan of a successful `todo` call, and an empty list while the call runs. Returns undefined if the call
+ * must be shown as a tool call. A helper's `todo` call is shown as a tool call, because the helper's list is not the
+ * session's plan.
  */
 function planIn({ tool_name, status, input_parameters, ...call }: ToolCall): Plan[] | undefined {
   const { items } = input_parameters;

@@ -3,10 +3,10 @@
  *
  * A client joins with a token, which has a name and roles. Tokens are given on the command line, or issued in exchange
  * for a ticket. A ticket is in the link that `/remote` shows. It is valid once, for two minutes. Only hashes of tickets
- * and tokens are kept, in memory: they end with the session.
+ * and tokens are kept, and only in memory. So all tickets and tokens end with the session.
  *
- * Until there are tokens or tickets, clients on this machine may join without one, but not through a proxy. All clients
- * share the session, so they have the same, empty user id, like the client at the terminal.
+ * Until there are tokens or tickets, clients on this machine may join without a token, but not through a proxy. All
+ * clients share the session, so they have the same, empty user id, like the client at the terminal.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { BoundedMap, expiryClock } from '../base/index.ts';
@@ -49,7 +49,7 @@ export interface LiveAccessOptions {
   readonly strict?: boolean | undefined;
   /** Whether clients behind a proxy on this machine count as local clients. */
   readonly trustProxy?: boolean | undefined;
-  /** How to get a new link, for the error that a used or expired ticket gets. */
+  /** The instruction for getting a new link. It is part of the error for a used or expired ticket. */
   readonly renewal?: string | undefined;
   /** Returns the time in milliseconds. */
   readonly now?: (() => number) | undefined;
@@ -93,8 +93,8 @@ export class LiveAccess {
 
   constructor(options: LiveAccessOptions = {}) {
     const { tokens = [], strict = false, trustProxy = false, now = expiryClock() } = options;
-    // This does not depend on the tokens that are left. Otherwise, clients could join without a token after the last one
-    // was revoked.
+    // The value does not change when tokens are revoked. Otherwise, clients could join without a token after the last
+    // token was revoked.
     this.#alwaysStrict = strict || tokens.length > 0;
     this.#strict = this.#alwaysStrict;
     this.#trustProxy = trustProxy;
@@ -137,8 +137,8 @@ export class LiveAccess {
   }
 
   /**
-   * Revokes all tickets, and all tokens that were issued for tickets. Local clients need no token afterwards, unless they
-   * needed one before the first ticket.
+   * Revokes all tickets, and all tokens that were issued for tickets. Local clients need no token afterwards, unless
+   * they needed one before the first ticket. Returns the ids of the revoked tokens.
    */
   withdraw(): readonly string[] {
     this.#tickets = [];
@@ -161,7 +161,8 @@ export class LiveAccess {
     const found = matching(this.#tickets, hash);
     this.#tickets = this.#tickets.filter((each) => each !== found && each.until > now);
     if (!found || found.until <= now) {
-      // Only wrong tickets count. Otherwise, a stranger could use up the limit, and other devices could not join.
+      // The limit applies only to wrong tickets. A valid ticket is accepted even when the limit is reached, so a
+      // stranger cannot prevent other devices from joining.
       this.#countTry(remote);
       throw new A2AError(
         'unauthenticated',
@@ -232,7 +233,7 @@ export class LiveAccess {
     return grant;
   }
 
-  /** Returns a name that no other token has. A client must not be taken for the terminal either. */
+  /** Returns the wanted name, with a number if another token or the terminal has this name. */
   #freeName(wanted: string): string {
     const name = displayName(wanted, MAX_NAME) || 'remote';
     const names = Array.from(this.#grants.values(), ({ user }) => user.name);

@@ -4,7 +4,7 @@
  * A link is signed with a key of this process. It is bound to one request of one call, and expires. Opening it (GET)
  * shows the call and decides nothing, because mail and chat programs open links for previews. The buttons of the page
  * send a POST to links that are also bound to an option. A link allows or rejects the call once. It cannot add rules,
- * change content or answer questions in words. The call itself goes on waiting, and the first answer counts.
+ * change content or answer questions in words. Other clients can answer the call too, and the first answer counts.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { BoundedMap, expiryClock } from '../base/index.ts';
@@ -22,9 +22,12 @@ const PATH = '/session/answers';
 /** The name of the client that answers by a link. */
 const NAME = 'link';
 const MAX_LINK_CHARS = 2048;
-/** The form has no fields. */
+/** Maximum size of a form's body. The form has no fields. */
 const MAX_BODY_BYTES = 1024;
-/** Maximum number of remembered links that were used. A call is also answered only once. */
+/**
+ * Maximum number of used links that are remembered. A used link that is no longer remembered has no effect, because a
+ * call accepts only one answer.
+ */
 const MAX_USED = 1000;
 
 /** The options that a link may choose. */

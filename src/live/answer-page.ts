@@ -11,7 +11,7 @@ import { reveal } from '../base/index.ts';
 
 /** Maximum length of the shown details. The call cannot be allowed if they are longer. */
 const MAX_CHARS = 64 * 1024;
-/** The notes of the server in a diff that is not complete. */
+/** Matches the notes that the server adds to an incomplete diff. */
 const LEFT_OUT = /^\[(?:truncated: |too many differences to show: )/m;
 
 const STYLE = `:root{color-scheme:light dark}
@@ -24,7 +24,8 @@ const HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': `default-src 'none'; script-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
   'cache-control': 'no-store',
-  // The path is a secret. With no-referrer, browsers would send the origin "null" with the form.
+  // The path is a secret, so other origins must not receive it as the referrer. `no-referrer` is not used, because then
+  // browsers would send the origin "null" with the form.
   'referrer-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
   'x-robots-tag': 'noindex',

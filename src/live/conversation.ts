@@ -426,7 +426,7 @@ export class Conversation {
     this.#seq = seq;
     this.#heard.take(event, seq);
     if (event.kind === 'status-update') {
-      // Only events with data and the end of a turn change the waiting calls. Most events are text, so they are
+      // Only events with data and the end of a turn change the waiting calls. Other events, which are mostly text, are
       // skipped.
       if (isTerminal(event.status.state) || hasData(event)) {
         for (const fact of readStatus(event).facts) this.#waiting.take(fact);

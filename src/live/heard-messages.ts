@@ -56,7 +56,7 @@ export class HeardMessages {
     this.#turn = {};
   }
 
-  /** Adds a message to an earlier task. */
+  /** Records a message that was sent to an earlier task. Its position in the log is unknown. */
   add(messageId: string, { id: taskId, contextId }: Task): void {
     this.#messages.set(messageId, { taskId, contextId });
   }

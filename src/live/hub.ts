@@ -312,7 +312,10 @@ function ownedBy(handler: RequestHandler, owner: User): RequestHandler {
   );
 }
 
-/** Returns the tasks with their history, without deleted and empty tasks. */
+/**
+ * Returns the tasks with their history, oldest first, up to MAX_EARLIER_BYTES. Leaves out deleted tasks and tasks
+ * without messages.
+ */
 async function tasksBefore(handler: RequestHandler, ids: readonly string[]): Promise<Task[]> {
   const tasks: Task[] = [];
   let bytes = 0;

@@ -221,8 +221,8 @@ export class Member implements LiveSession {
     const text = textOf(message.parts).slice(0, SHOWN_CHARS);
     const shown: QueuedPrompt = { text, from: this.self.name };
     // The text of a client over HTTP is never an answer here, because a client that does not name the task may not know
-    // that the task waits. Text from the terminal or `parley attach` is never an answer either, because it may have been
-    // typed before the question appeared. They answer with `confirm`.
+    // that the task waits. Text from the terminal or `parley attach` is never an answer either, because it may have
+    // been typed before the question appeared. The terminal and `parley attach` send answers with `confirm`.
     const { kind, roles } = this.self;
     const isPrompt = kind === 'terminal' || params.metadata?.[PROMPT_KEY] === true;
     const mayAnswer = !http && !isPrompt && roles.includes('approve');
@@ -364,7 +364,10 @@ export class Member implements LiveSession {
     return this.#options.coder.commands.list(await this.#commandPlace(place));
   }
 
-  /** Returns paths in the workspace. Requires the role `prompt`, because a prompt can name any of these paths anyway. */
+  /**
+   * Returns paths in the workspace. Requires the role `prompt`. A client with this role can also ask the agent for
+   * these paths.
+   */
   async files(prefix: string): Promise<readonly string[]> {
     this.require('prompt');
     return (await this.#options.files?.(prefix)) ?? [];

@@ -81,7 +81,8 @@ export async function turnLog(
 ): Promise<LogPage> {
   const after = at ? Math.max(from, at.seq - 1) : from;
   const page = await handler.readLog({ id, after }, call);
-  // In gemini-cli's dialect the state does not show that the turn has ended.
+  // `last` is needed, because in gemini-cli's dialect the state of the last event does not show that the turn has
+  // ended.
   const end =
     at && page.entries.findIndex(({ seq, event }) => seq === at.turn.last || endsTurn(event));
   if (end === undefined || end < 0) return page;

@@ -31,7 +31,7 @@ export class Webhooks {
     return this.#clients;
   }
 
-  /** Records that a client added a webhook. */
+  /** Records that the client with this token added a webhook. */
   added(token: string | undefined, url: string): void {
     if (token === undefined) return;
     const urls = this.#urls.get(token) ?? new Set();

@@ -84,7 +84,8 @@ const BUILT_IN: readonly PolicyRule[] = ['write_file', 'edit', 'apply_patch'].fl
 );
 
 /**
- * Returns all rules in their order. `settings` are the rules of the user, and those of the workspace if it is trusted.
+ * Returns all rules in their order. `settings` are the rules of the user and, if the workspace is trusted, the rules of
+ * the workspace.
  */
 export function rulesFrom(
   settings: readonly PolicyRule[] = [],

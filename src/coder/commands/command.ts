@@ -1,8 +1,8 @@
 /**
  * A slash command: its description for clients, and either a function to run or a prompt for the model.
  *
- * A command is executed as a run of the session, but it is not part of the conversation. It yields its output like a
- * custom agent. If it fails, it throws a CommandError with one line for the person.
+ * The function of a command is executed as a run of the session, but it is not part of the conversation. It yields its
+ * output like a custom agent. If it fails, it throws a CommandError with one line for the person.
  */
 import type { ContentPart, RunContext, CustomAgentYield } from '../../agent/index.ts';
 import type { SlashCommand, SlashCommandArgument } from '../../protocol/development-tool/index.ts';

@@ -1,6 +1,7 @@
 /**
- * /helpers and /skills: list what the files of the user and the workspace add. Problems with these files are not listed,
- * because every client can run the commands. The person who runs the program gets a notice about each of them.
+ * /helpers and /skills: list the helpers and the skills in the files of the user and the workspace. Problems with these
+ * files are not listed, because every client can run the commands. The person who runs the program gets a notice about
+ * each problem.
  */
 import type { CoderCommand } from './command.ts';
 

@@ -1,9 +1,9 @@
 /**
  * Slash commands for clients: lists the commands and runs a command as a task.
  *
- * If a message from any client starts with the name of a command, this command is run. The output of the command is the
- * answer of the turn. If a command fails, the turn still completes, and the task still accepts messages. The answer is
- * then the reason for the failure in one line, which is also the `error` of the last event.
+ * If a message from any client starts with a slash and the name of a command, this command is run. The output of the
+ * command is the answer of the turn. If a command fails, the turn still completes, and the task still accepts messages.
+ * The answer is then the reason for the failure in one line, which is also the `error` of the last event.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {

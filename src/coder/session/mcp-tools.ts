@@ -1,7 +1,7 @@
 /**
  * The tools, prompts and resources of MCP servers. The approval policy applies to tool calls. It also applies to
- * resources, because a tool reads them. If a server is unavailable, only its tools are missing. The first turn waits
- * for a server that is slow to start. Later turns use its tools as soon as it has answered.
+ * resources, because a tool reads them. If a server is unavailable, the agent works without this server. The first turn
+ * waits for a server that is slow to start. Later turns use its tools as soon as it has answered.
  */
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';

@@ -61,7 +61,7 @@ const VERSION = /^(?:-(?:\d{4,8}|(?<=\d-|preview-)\d{2,3}|preview|latest|exp))*$
 /** Returns the price of a model, or undefined if it is unknown. `model` is written as on the command line. */
 export type PriceOf = (model: string) => Price | undefined;
 
-/** Returns the prices with those of the providers in the settings. */
+/** Returns a function that looks up prices. A price in the settings takes precedence over a list price. */
 export function pricesWith(providers: Settings['providers'] = {}): PriceOf {
   return (model) => {
     const [vendor = '', ...rest] = model.split(':');

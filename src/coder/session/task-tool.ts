@@ -260,7 +260,8 @@ export function remoteHelpers(guardedFetch: typeof fetch): (helper: RemoteHelper
           if (!token) throw new Error(`the environment variable ${key} is not set`);
           return { Authorization: `Bearer ${token}` };
         },
-        // The user wrote the addresses in the configuration folder. A repository must not reach the private network.
+        // Addresses in the configuration folder come from the user. Addresses in a workspace may come from other
+        // people, so they must not be in a private network.
         ...(source === 'workspace' && { fetch: guardedFetch }),
       });
     agents.set(id, agent);

@@ -1,9 +1,9 @@
 /**
  * The usage of a session: its tokens by model, and their cost if the prices are known.
  *
- * It is computed from the session's events, so that every process gets the same result. A helper's own session ends
- * with its job. Therefore its usage is stored in the state of the session that called the helper, under the id of the
- * call. The tokens that an MCP server uses by sampling are stored in the same way.
+ * The usage is computed from the session's events, so that every process gets the same result. A helper's own session
+ * ends with the helper's job. Therefore the usage of the helper is stored in the state of the session that called the
+ * helper, under the id of the call. The tokens that an MCP server uses by sampling are stored in the same way.
  */
 import type { JsonValue } from '../../base/index.ts';
 import * as z from 'zod';

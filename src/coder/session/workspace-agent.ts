@@ -253,7 +253,8 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
     },
     model,
   );
-  // Problems of these files are reported now. If this fails, the first turn reports the error.
+  // Reports problems with the files of helpers and skills now. If the files cannot be loaded, the first turn reports
+  // the error.
   mine.load().catch(() => undefined);
   const sessions = sessionModel({
     model,
@@ -317,7 +318,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
       plugins: [changesPlugin(options.changes), endPlugin(hooks)],
       limits: defined({ steps: settings.limits?.maxSteps }),
     }),
-    /** The tools, except `own` and those of MCP servers. */
+    /** The tools, except the tools in `own` and the tools of MCP servers. */
     tools: [...basic, ...searchOf(model)],
     /** The tools that depend on files: `task` with its helpers, and `skill`. */
     own: { ...mine.toolset(model), load: mine.load },

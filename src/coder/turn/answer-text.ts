@@ -62,8 +62,8 @@ export class AnswerText {
   }
 
   /**
-   * Takes the next text of the run. A part of it may have been sent before the process died. Returns the rest, or
-   * undefined if nothing has to be sent.
+   * Takes the next text of the run. The beginning of the text may have been sent before the process died. Returns the
+   * part that was not sent, or undefined if nothing has to be sent.
    */
   unsent(text: string, isLast: boolean): string | undefined {
     if (this.#isEarly) return undefined;

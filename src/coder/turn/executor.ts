@@ -10,8 +10,9 @@
  *   running. The first answer to a call counts. A later answer is refused, with the name of the client that answered
  *   first.
  * - A text answer to a confirmation is the name or id of an option, yes or no. Any other text declines the call, and
- *   the model gets the text as the reason. If the text is exactly the name or id of an option, the message may name
- *   only the context and not the task.
+ *   the model gets the text as the reason. A message that names only the context, and not the task, is an answer if
+ *   its text is exactly the name or id of an option. It is also an answer if the only open question is one of the
+ *   model.
  * - After a crash the turn continues. Calls that were running are not repeated. Calls that waited for an answer still
  *   wait.
  */

@@ -132,7 +132,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     for (const call of calls.values()) {
       this.#told.add(call.tool_call_id);
       if (call.correlationId !== undefined) this.#asked.add(call.correlationId);
-      // A helper's calls are in the task's log, but not in the session.
+      // Calls that have not ended are taken from the task's log, because the calls of helpers are not in this session.
       if (hasEnded(call)) this.#ended.add(call.tool_call_id);
       else this.#calls.set(call.tool_call_id, call);
     }
@@ -178,14 +178,14 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   /**
-   * Called before a command runs while the turn waits for an answer. The output of the command does not end the turn's
-   * text.
+   * Called before a command runs while the turn waits for an answer. The output of the command does not complete the
+   * agent's answer, so it is not marked as the last part of the answer.
    */
   beside(): void {
     this.#speech.isBeside = true;
   }
 
-  /** Called when another run, such as that of a command, has changed the session. */
+  /** Called when another run, such as the run of a command, has changed the session. */
   changed(session: Session | undefined): void {
     this.#changed = session;
   }
@@ -363,7 +363,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
 
   #ask(question: Question): StatusEvent[] {
     const { id, callId, tool = question.agent, args = {} } = question;
-    // The session contains the question of an MCP server, but does not record that the question has ended.
+    // The session contains the questions of MCP servers, but only the task's log records that such a question has
+    // ended.
     if (this.#ended.has(id)) return [];
     // A helper's question is shown with the helper's own call, which is not in the session.
     const mark = callId === undefined ? {} : this.#helperOf(id.slice(0, id.lastIndexOf('/'))).mark;

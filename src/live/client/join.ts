@@ -45,7 +45,10 @@ export interface JoinOptions {
 /** Timeouts of a request and of a connection attempt. */
 const ANSWER_MS = 60_000;
 const CONNECT_MS = 20_000;
-/** Maximum number of unread items. When it is reached, the connection is closed until they have been read. */
+/**
+ * Maximum number of unread items. When it is reached, the connection is closed until the items have been read. If there
+ * is no iterator yet, the items are dropped instead.
+ */
 const MAX_WAITING = 4096;
 const NOT_AUTHORIZED = 4001;
 const GOING_AWAY = 1001;
@@ -139,7 +142,8 @@ class RemoteSession implements LiveSession {
 
   async prompt(content: string | readonly Part[]): Promise<TakenPrompt> {
     const message = userMessage(content);
-    // A person answers with `confirm`. The prompt may have been typed before a question appeared.
+    // The server must not use the prompt as an answer, because it may have been typed before the question appeared.
+    // Answers are sent with `confirm`.
     const metadata = { 'parley.prompt': true };
     const params = v03.encodeParams('sendMessage', { message, metadata });
     const task = decodeTask(await this.#ask('message/send', params));
@@ -228,7 +232,7 @@ class RemoteSession implements LiveSession {
       clearTimeout(this.#timer);
       this.#change();
       if (this.#self) this.#options.onConnection?.(true);
-      // The snapshot contains `self`. A resumed connection gets no snapshot.
+      // A resumed connection gets no snapshot. So it must request `self`, which the snapshot would contain.
       if (address.searchParams.has('after')) void this.#whoAmI();
     });
     socket.addEventListener('message', ({ data }) => {

@@ -1,6 +1,6 @@
 /**
- * Encodes the frames for the clients on `/ws`. Each frame is encoded once for all clients. Only the latest event is
- * cached, because all clients that have caught up get an event before the next event arrives.
+ * Encodes the frames for the clients on `/ws`. Frames of events and of the presence are encoded once for all clients.
+ * Only the latest event is cached, because all clients that have caught up get an event before the next event arrives.
  */
 import type { LiveClient, LiveSnapshot } from '../client/session.ts';
 import { codecOf, type Task } from '../../protocol/index.ts';

@@ -3,8 +3,8 @@
  * may have unsaved changes, and its terminals. They are used only in turns that this editor has started, and only while
  * it is connected.
  *
- * If a method fails, it rejects with an EditorError. All methods have a timeout. An editor that does not answer in time
- * is no longer used.
+ * If a method fails, it rejects with an EditorError. All methods except `exit` have a timeout. An editor that does not
+ * answer in time is no longer used.
  */
 export interface Editor {
   /** Whether the editor is connected and answers. */
