@@ -3,7 +3,7 @@
  * work tree of this repository is the workspace. The workspace's own .git is never read or written, and need not exist.
  *
  * A checkpoint is a commit without parents under refs/checkpoints/ID, with a JSON message. So each checkpoint can be
- * removed separately, and git stores common content only once.
+ * removed separately. Git stores content that several checkpoints have in common only once.
  *
  * These files are not in a checkpoint, and `restore` does not touch them: files ignored by .gitignore, folders such as
  * node_modules, files that are larger than MAX_FILE_BYTES or not readable, and repositories inside the workspace. Of
@@ -237,8 +237,8 @@ async function prepare({ repository, workspace }: Place, dataFolder: string): Pr
 }
 
 /**
- * Adds all files of a checkpoint to the index. Also adds the files in `also`, even if they are ignored. Returns the
- * index as a tree, and the files that were skipped.
+ * Adds all files for a new checkpoint to the index. Also adds the files in `also`, even if they are ignored. Returns
+ * the index as a tree, and the files that were skipped.
  */
 async function stage(place: Place, also: readonly string[], signal: AbortSignal | undefined) {
   const ls = async (...args: string[]) =>

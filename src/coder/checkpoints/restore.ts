@@ -1,4 +1,4 @@
-/** Restores the files of a checkpoint. Changes only files that differ from a checkpoint of the current files. */
+/** Restores the files of a checkpoint. Writes and removes only files that have changed since the checkpoint. */
 import { lstat, realpath, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import { git, GitError, joinZ, splitZ, type Place } from './git.ts';
@@ -17,7 +17,7 @@ export interface Restored {
 
 export interface CheckpointChanges {
   readonly files: readonly { readonly path: string; readonly change: 'add' | 'edit' | 'remove' }[];
-  /** The changes in the unified format. Only its beginning, if it is long. */
+  /** The changes in the unified format. If the patch is long, only its beginning. */
   readonly patch: string;
 }
 

@@ -1,6 +1,7 @@
 /**
  * Applies the hunks of a patch to a text. A hunk is found by its lines. If it has a line number, the match nearest to
- * this line is used. Spaces at the ends of lines are ignored. Lines that the hunk keeps stay as they are in the file.
+ * this line is used. If there is no exact match, spaces at the ends of lines are ignored. Lines that the hunk keeps
+ * stay as they are in the file.
  */
 import { FileError } from './file-error.ts';
 import { explainMissing } from './explain-missing.ts';

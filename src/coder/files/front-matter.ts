@@ -8,7 +8,7 @@
  *   The text of the file.
  *
  * The header is a small part of YAML: one `key: value` per line, lists with `- item` lines, text in quotes, and text
- * that continues on indented lines. Everything else is treated as plain text.
+ * that continues on indented lines. Other YAML syntax in a value is treated as plain text.
  */
 
 export interface FrontMatter {

@@ -109,7 +109,8 @@ export function memoryText({ files }: Memory): string | undefined {
 
 /**
  * Adds a line to the user's memory and returns the path of the file. If `once` is true and the memory already has this
- * line, adds nothing and returns undefined. Throws a RangeError if the memory is full.
+ * line, adds nothing and returns undefined. Throws a RangeError if the text is empty or too long, or if the memory is
+ * full.
  */
 export async function addMemory(
   configFolder: string,

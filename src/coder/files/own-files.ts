@@ -1,6 +1,6 @@
 /**
  * The Markdown files that extend the agent: commands, helpers and skills. The user's files are in a subfolder of the
- * configuration folder. Those of a workspace are in a subfolder of `.parley`, and count only if the workspace is
+ * configuration folder. The files of a workspace are in a subfolder of `.parley`, and are used only if the workspace is
  * trusted. A file of the workspace replaces the user's file with the same name.
  */
 import { readdir, realpath, stat } from 'node:fs/promises';
@@ -18,7 +18,7 @@ export const OWN_NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 export const OWN_FOLDERS = ['commands', 'helpers', 'skills'] as const;
 export type OwnFolder = (typeof OWN_FOLDERS)[number];
 
-/** The place whose files are read. */
+/** The configuration folder and the workspace from which the files are read. */
 export interface OwnPlace {
   readonly configFolder: string;
   readonly workspace: string;
@@ -38,13 +38,13 @@ export interface OwnFile {
 
 export interface OwnFilesOptions {
   readonly folder: OwnFolder;
-  /** What a file is, for messages: `command`. */
+  /** The word for such a file in messages, for example `command`. */
   readonly what: string;
   /** The number of levels of folders that are searched. */
   readonly depth: number;
   /**
-   * If set, only files with this name are read, and each gets the name of its folder: `SKILL.md`. By default, all
-   * Markdown files are read.
+   * If set, only files with this name are read, for example `SKILL.md`, and each file gets the name of its folder. By
+   * default, all Markdown files are read.
    */
   readonly only?: string;
   readonly max: number;
@@ -56,8 +56,8 @@ export function workspaceOwnFolder(workspace: string, folder: OwnFolder): string
 
 /**
  * Reads all files and converts each of them with `parse`, which throws an error with the file's problem. `problems` has
- * a line for each file that was ignored and for each folder that cannot be read. If there are more than `max` files, one
- * line covers the rest.
+ * a line for each file that was ignored and for each folder that cannot be read. If there are more than `max` files,
+ * one line covers all files beyond this number.
  */
 export async function readOwnFiles<T>(
   { configFolder, workspace, trusted }: OwnPlace,

@@ -1,5 +1,5 @@
 /**
- * The folders that the coding agent works in. Its tools access files only through this module.
+ * The folders that the coding agent works in. The tools that read and write files there use only this module.
  *
  * A path from a model or a peer is relative to the first root, or absolute inside one of the roots. First, `..` is
  * resolved in the text. Then links are followed, and the real path must be inside a root too. This is guaranteed even

@@ -5,8 +5,8 @@
  * in this step, before any file has changed. Then each temporary file is renamed. If a rename fails, the earlier
  * renames are undone.
  *
- * New files, and files that were read from an editor, are written through the editor after the same checks. If the
- * editor refuses to write a file, the file is not written to the disk instead.
+ * If there is an editor, new files and files that were read from the editor are written through the editor, after the
+ * same checks. If the editor refuses to write a file, the change fails.
  */
 import { randomBytes } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';

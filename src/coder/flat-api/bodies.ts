@@ -71,7 +71,7 @@ export const StreamMessage = z.looseObject({
 type StreamMessage = z.infer<typeof StreamMessage>;
 
 export const ListCommands = z.looseObject({
-  /** The conversation of the commands. */
+  /** The conversation for which the commands are listed or run. */
   contextId: Id.optional(),
   /** The workspace of a new conversation. */
   workspacePath: WorkspacePath.optional(),

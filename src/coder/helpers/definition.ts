@@ -65,7 +65,8 @@ const MAX_TOOLS = 100;
 
 export async function loadHelpers(place: OwnPlace): Promise<Helpers> {
   const { found, problems } = await readOwnFiles(place, FILES, parseHelper);
-  // The name in the header may differ from the name of the file. The workspace's helpers come last.
+  // The name in the header may differ from the name of the file. The workspace's helpers come last, so they replace the
+  // user's helpers with the same name.
   return { helpers: new Map([...found.values()].map((each) => [each.name, each])), problems };
 }
 
@@ -99,7 +100,7 @@ export function parseHelper({ names, source, file, text }: OwnFile): HelperDefin
     if (key !== undefined && !/^[A-Za-z_]\w{0,127}$/.test(key)) {
       refuse('key: must be the name of an environment variable, not the key itself');
     }
-    // A repository must not send your keys to an address of its choice.
+    // A repository must not choose an address to which a key of the user is sent.
     if (key !== undefined && source === 'workspace') {
       refuse('key: only a helper in your own configuration folder may have a key');
     }

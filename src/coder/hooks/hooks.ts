@@ -91,7 +91,7 @@ export function openHooks({ hooks = {}, agent, ...options }: HooksOptions) {
 
   /** Throws if a hook refuses the call. */
   async function before({ name }: Tool, args: JsonObject, context: ToolContext): Promise<void> {
-    // A person may have replaced the content of an edit.
+    // If a person has replaced the content of an edit, the hook gets the new content.
     const replaced = defined({ newContent: newContentOf(context.confirmation) });
     const reason = await decideOn('beforeTool', name, args, context, replaced);
     if (reason !== undefined) throw new ToolError('denied', `a hook refused this call: ${reason}`);

@@ -49,7 +49,7 @@ const HookFields = z.strictObject({
     'Refuse also if the command fails, times out or cannot be started. Default: false.',
   ),
 });
-/** A hook. Those at the end of a turn have no tool. */
+/** A hook. A hook at the end of a turn has no `tool`. */
 export type Hook = z.infer<typeof HookFields>;
 
 const ToolHooks = z.array(HookFields).max(50).optional();

@@ -2,9 +2,10 @@
  * Loads and merges settings. The user's settings are in `settings.json` in the configuration folder. The workspace's
  * settings are in `.parley/settings.json`, and are used only if the user trusts the workspace.
  *
- * A field of the workspace's settings overrides the same field of the user's settings. MCP servers and limits are
- * merged by name. Of providers with the same name, the user's counts. The workspace's policy rules and hooks come after
- * the user's. The last rule that matches a call decides.
+ * A field of the workspace's settings overrides the same field of the user's settings, with these exceptions. MCP
+ * servers and limits are merged by name. If both have a provider with the same name, the user's provider is used. The
+ * workspace's policy rules and hooks come after the user's rules and hooks. The last rule that matches a call decides.
+ * In a workspace, `notify` is ignored, and `webSearch` cannot be turned on if the user has turned it off.
  */
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
@@ -106,7 +107,7 @@ export function mergeSettings(under: Settings, over: Settings): Settings {
   if (under.policy && over.policy) merged.policy = [...under.policy, ...over.policy];
   if (over.mcpServers) merged.mcpServers = { ...under.mcpServers, ...over.mcpServers };
   if (under.hooks && over.hooks) {
-    // The workspace's hooks run after the user's. They cannot replace them.
+    // The workspace's hooks run after the user's hooks and cannot replace them.
     merged.hooks = { ...under.hooks };
     for (const event of HOOK_EVENTS) {
       const added = over.hooks[event];

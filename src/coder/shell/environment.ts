@@ -11,8 +11,8 @@ const SECRET =
 const hidden = new Set<string>();
 
 /**
- * Hides further variables from commands, for the rest of the process. These are the variables that the settings name as
- * keys of providers.
+ * Hides further variables from commands, as long as this process runs. These are the variables that contain the keys of
+ * providers in the settings and the keys of remote helpers.
  */
 export function hideVariables(names: readonly string[]): void {
   for (const name of names) hidden.add(name);

@@ -1,6 +1,6 @@
 /**
  * The words that may follow the first words of a command in a rule such as `npm test`. Most of them are harmless. A few
- * options would turn the command into another one, so the rule does not match them:
+ * words would turn the command into another one. A rule does not match a command with such a word:
  *
  *   npm test --script-shell=./x         runs another program
  *   git log --output=/home/ann/.bashrc  writes any file

@@ -19,7 +19,7 @@ export interface ReadOnlyCommand {
   readonly operands: readonly string[];
   /** Whether the command has no operands, so that it reads its standard input. */
   readonly readsInput?: boolean;
-  /** Whether the command reads folders: those in `operands`, or the workspace if there are none. */
+  /** Whether the command reads folders: the folders in `operands`, or the workspace if there are no operands. */
   readonly readsFolders: boolean;
   /** Set if the command is git with a repository. */
   readonly git?: { readonly comparesFiles: boolean };
@@ -35,7 +35,10 @@ const QUOTED = /'[^']*'|"(?:[^"$`\\]|\\[^"$`\\])*"|\\[!-~]/g;
 const PLAIN = /^(?:[\w ./:=,+@%^|-]|(?<=[\w^])~)*$/;
 const ASCII = /^[ -~]*$/;
 
-/** Programs whose version may be printed. They read nothing in the workspace for it, unlike npm, yarn, go or rustc. */
+/**
+ * Programs whose version may be printed. To print it, they read nothing in the workspace, unlike npm, yarn, go or
+ * rustc.
+ */
 const VERSIONS: Readonly<Record<string, readonly string[]>> = {
   node: ['--version', '-v'],
   python: ['--version', '-V'],
@@ -205,7 +208,10 @@ function folders(known: KnownOptions): Reader {
   };
 }
 
-/** A command that searches for a pattern, in folders if it has one of the options `recursive`. */
+/**
+ * A command that searches for a pattern. It searches folders if it has one of the options in `recursive`, or in any
+ * case if `recursive` is missing.
+ */
 function search(known: KnownOptions, recursive?: readonly string[]): Reader {
   return (args) => {
     const read = readOptions(args, known);

@@ -13,7 +13,7 @@ type WithInput<Input extends z.ZodObject, Method> = Method extends (
   ? (args: z.output<Input>, ...rest: Rest) => Result
   : never;
 
-/** The methods have the same meaning as those of `CoderTool`. */
+/** The methods have the same meaning as the methods of `CoderTool`. */
 export interface ToolDefinition<Input extends z.ZodObject> extends Pick<
   CoderTool,
   'name' | 'description' | 'effect' | 'asks' | 'cancel'

@@ -1,6 +1,6 @@
 /**
  * shell_jobs: lists background commands, shows the new output of a command, or stops a command. It affects only
- * commands that were approved before, so it needs no approval.
+ * commands that were allowed before, so it needs no approval.
  */
 import type { JsonObject } from '../../base/index.ts';
 import * as z from 'zod';

@@ -3,6 +3,7 @@
  *
  * - A client with the development-tool extension sees the log: text, thoughts and calls are status updates, and there
  *   is no artifact. It sees a question as a call that waits for an answer, so it does not get the question in words.
+ * - A client of gemini-cli's a2a-server has its own view (gemini/view.ts).
  * - Every other client sees plain A2A: states, questions in words, and the text of each turn as the chunks of one
  *   artifact. It sees no thoughts, no calls, and no metadata of the extension.
  *
