@@ -88,8 +88,8 @@ export class Follower {
   }
 
   /**
-   * Sends the presence to the sink. Has no effect before the first snapshot, because the presence is always sent after
-   * that snapshot.
+   * Sends the presence to the sink. Has no effect before the first snapshot or the resumption, because the presence is
+   * sent at that time in any case.
    */
   presence(presence: Presence): void {
     if (this.#begun && !this.#closed) this.#sink.presence(presence);

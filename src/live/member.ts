@@ -252,7 +252,7 @@ export class Member implements LiveSession {
     throw new A2AError('unsupportedOperation', text, { info: { taskId, contextId } });
   }
 
-  /** Throws if the settings differ from those of the session. */
+  /** Throws if the settings differ from the settings of the session. */
   async #checkSettings(metadata: Metadata | undefined): Promise<void> {
     if (!settingsIn(metadata)) return;
     const { conversation, coder, owner: user } = this.#options;

@@ -45,7 +45,7 @@ export class Webhooks {
     if (urls) await this.#remove(({ url }) => urls.has(url));
   }
 
-  /** Removes a webhook by its id as a client. Returns false if there is none. */
+  /** Removes a webhook by its id in the list of clients. Returns false if there is no such webhook. */
   remove(client: string): Promise<boolean> {
     return this.#remove(({ id }) => clientId(id) === client);
   }

@@ -151,7 +151,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     },
   };
 
-  /** Decides about a call. If it needs no approval because it only reads, also returns the environment to run it in. */
+  /** Decides about a call. If the call needs no approval because it only reads, also returns its environment. */
   async function verdictOn(
     args: JsonObject,
     policy: Policy,

@@ -245,7 +245,7 @@ function inMode(mode: ApprovalMode, { name, effect }: Subject, ruled: Ruled | un
 
 /** The decision of the rules. */
 interface Ruled extends Verdict {
-  /** True if the call needs approval because a rule may deny it, but this is uncertain. */
+  /** True if the call needs approval because it is uncertain whether a rule denies it. */
   readonly mayBeDenied?: boolean;
 }
 

@@ -145,7 +145,7 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
     also: readonly string[] = [],
   ): Promise<Checkpoint> {
     const { tree, skipped } = await stage(place, also, signal);
-    // Two checkpoints never have the same time.
+    // Two checkpoints of this process never have the same time.
     lastAt = Math.max(Date.now(), lastAt + 1);
     const note = { at: lastAt, label: label.slice(0, MAX_LABEL), extra, skipped };
     const message = JSON.stringify(note);

@@ -1,8 +1,8 @@
 /**
  * Runs ripgrep in a folder and reports its output line by line.
  *
- * Its results are not trusted. Ripgrep opens files by path, so it may leave the workspace if a folder is replaced by a
- * link while it runs. Therefore a caller must read the files through the workspace before it shows results.
+ * The results are not trusted. Ripgrep opens files by path, so it may leave the workspace if a folder is replaced by a
+ * link while ripgrep runs. Therefore a caller must read the files through the workspace before it shows results.
  */
 import { spawn } from 'node:child_process';
 import { addAbortListener } from 'node:events';
@@ -32,7 +32,7 @@ export async function ripgrepFile(): Promise<string> {
   return rgPath;
 }
 
-/** Runs ripgrep. If `onLine` returns false, ripgrep is stopped. Returns why it was stopped early, if it was. */
+/** Runs ripgrep. If `onLine` returns false, ripgrep is stopped. If ripgrep was stopped early, returns the reason. */
 export async function ripgrep(
   folder: PathHandle,
   args: readonly string[],

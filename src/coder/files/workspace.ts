@@ -10,9 +10,9 @@
  *   kept. A link at the end of the path is followed if its target is a file inside a root. The link itself stays.
  * - `.git`, `.parley/settings.json` and Parley's own folders for settings and data can be read but not written, even
  *   under other names that lead to them.
- * - A hard link cannot be distinguished from a file. Reading it returns the shared content. Writing it creates a new
- *   file, so writing never changes a file outside the roots. A file system that is mounted inside a root counts as
- *   inside.
+ * - A hard link cannot be distinguished from a file. Reading it returns the shared content. Writing it to the disk
+ *   creates a new file, so the content of a file outside the roots does not change. A file system that is mounted
+ *   inside a root counts as inside.
  */
 import { constants, type BigIntStats } from 'node:fs';
 import { systemCode } from '../../base/index.ts';

@@ -102,7 +102,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     }
     for (const folder of own) {
       const real = await realName(folder);
-      // If the workspace itself is inside this folder, its files are not protected.
+      // If the workspace itself is inside this folder, the files of the workspace are not protected.
       if (!isInside(real, absolute) || isInside(real, root)) continue;
       throw new FileError(
         'protected',

@@ -56,7 +56,7 @@ export async function executeCommand(
   });
 }
 
-/** Finds the command. If the first arguments are names of subcommands, they become part of its path. */
+/** Finds the command. If the first arguments are names of subcommands, they become part of the command's path. */
 function resolve(
   commands: readonly SlashCommand[],
   command: string,

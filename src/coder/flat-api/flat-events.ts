@@ -12,9 +12,9 @@
  *   citation                { url, title? }                     a page that the turn has read, or that a web search has
  *                                                               found; sent when the turn ends
  *
- * Calls and thoughts of a helper also have its name (`agent`) and the `task` call that it works for
- * (`parentToolCallId`). Each event also has the `taskId` and the `contextId`. Prompts are not sent, because a client
- * already has its own prompts.
+ * Calls and thoughts of a helper also have the helper's name (`agent`) and the id of the `task` call that started the
+ * helper (`parentToolCallId`). Each event also has the `taskId` and the `contextId`. Prompts are not sent, because a
+ * client already has its own prompts.
  */
 import { defined } from '../../base/index.ts';
 import {

@@ -24,9 +24,9 @@ export interface LocalHelper extends CommonHelper {
   readonly kind: 'local';
   /** The text of the file, which is added to the instruction. */
   readonly text: string;
-  /** Patterns for the names of its tools, or undefined for all tools of the agent. */
+  /** Patterns for the names of the helper's tools, or undefined for all tools of the agent. */
   readonly tools: readonly string[] | undefined;
-  /** The name of its model, or undefined for the model of the session. */
+  /** The name of the helper's model, or undefined for the model of the session. */
   readonly model: string | undefined;
 }
 

@@ -1,8 +1,8 @@
 /**
  * The hooks in the settings: commands that run before and after a tool call, and at the end of a turn.
  *
- * A hook can only refuse. The policy is applied first: a call that it denies runs no hook, and a call that needs a
- * person's approval still needs it after the hooks. So a hook never allows more than the policy does.
+ * A hook can only refuse. The policy is applied first. If the policy denies a call, no hook runs. If a call needs a
+ * person's approval, it still needs the approval after the hooks. So a hook never allows more than the policy does.
  *
  * If a hook fails, the person who runs the program gets a notice and the call continues. With `required`, the call is
  * refused instead.

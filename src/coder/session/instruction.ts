@@ -20,7 +20,7 @@ interface InstructionOptions {
   readonly configFolder: string;
   /** The list of skills. */
   readonly skills?: string | undefined;
-  /** The instructions of MCP servers about their use. */
+  /** The instructions of MCP servers for the use of their tools. */
   readonly servers?: string | undefined;
 }
 

@@ -37,8 +37,8 @@ export interface SessionModelOptions {
   resolve(name: string): Model;
   agentWith(model: Model): LlmAgent;
   /**
-   * Called with the agent's answer when it has finished. If it returns a text, the agent continues with this text as its
-   * next task, at most MAX_CONTINUED times in a turn.
+   * Called when the agent has finished, with the agent's answer. If the function returns a text, the agent continues
+   * with this text as its next task, at most MAX_CONTINUED times in a turn.
    */
   readonly afterTurn?: (run: RunContext, answer: string) => Promise<string | undefined>;
 }

@@ -106,7 +106,7 @@ export interface WorkspaceAgentOptions extends CommonOptions, Modes {
   readonly removedRules: Set<string>;
   readonly editors: Editors;
   readonly sandbox: boolean;
-  /** MCP servers in addition to those in the settings. */
+  /** The MCP servers of a client, in addition to the servers in the settings. */
   readonly mcpServers?: McpServers;
   /** The `fetch` function for addresses that a client specifies. */
   readonly guardedFetch?: typeof fetch;

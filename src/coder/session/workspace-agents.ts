@@ -77,8 +77,8 @@ interface SettingsPlace {
   /** The task that the message is for. */
   readonly task?: Task | undefined;
   /**
-   * Whether the operator created the task, as in a live session. The settings of such a task override those of the
-   * session.
+   * Whether the operator created the task, as in a live session. The settings of such a task override the settings of
+   * the session.
    */
   readonly isOwn?: boolean;
   /** Whether the settings belong to a new task that has no message yet. */
@@ -158,7 +158,7 @@ export async function openWorkspaceAgents(options: WorkspaceAgentsOptions) {
     return reserved ? { ...begun, ...reserved } : (begun ?? (first && {}));
   }
 
-  /** Throws if the client's settings differ from those in force. A missing setting does not count as a difference. */
+  /** Throws if the client's settings differ from the settings in force. A missing setting is not a difference. */
   async function requireEqual(asked: AgentSettings | undefined, force: AgentSettings) {
     if (!asked) return;
     const different = await firstDifference(asked, force);

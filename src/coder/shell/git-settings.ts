@@ -14,7 +14,7 @@ const run = promisify(execFile);
 const TIMEOUT_MS = 5000;
 const MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
 
-/** Settings that take precedence over those of the repository and the user. */
+/** Settings that take precedence over the settings of the repository and the user. */
 const SETTINGS: Readonly<Record<string, string>> = {
   'core.fsmonitor': 'false',
   'core.hooksPath': devNull,
@@ -100,8 +100,8 @@ function asVariables(settings: Readonly<Record<string, string>>): Record<string,
 }
 
 /**
- * Reads the configuration. Returns the settings that switch off the filters of the user, for example those of git-lfs.
- * Returns undefined if the configuration contains a setting with which git might run a program.
+ * Reads the configuration. Returns settings that switch off the filters of the user, for example the filters of
+ * git-lfs. Returns undefined if the configuration contains a setting with which git might run a program.
  */
 async function filtersIn(
   root: string,

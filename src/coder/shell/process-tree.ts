@@ -3,9 +3,9 @@
  *
  * On Linux the processes are found in /proc. They are the processes of the command's session, the descendants of the
  * command, and every process with the command's mark in its environment. With the mark, even a process that started its
- * own session and was adopted by init is found. On other systems the processes are those of the command's process
- * group. A process that clears its environment and is adopted by init is not found. In the sandbox, even such a process
- * ends with the command.
+ * own session and was adopted by init is found. A process that clears its environment and is adopted by init is not
+ * found. In the sandbox, even such a process ends with the command. On other systems, only the processes in the
+ * command's process group are killed.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';

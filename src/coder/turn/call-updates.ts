@@ -38,7 +38,7 @@ export class LivePace {
   /** For each running call: when it was first shown, and when it was last shown. */
   readonly #shown = new Map<string, { readonly since: number; readonly last: number }>();
 
-  /** Returns whether a call should be shown again. It should if its output is new and enough time has passed. */
+  /** Returns whether a call should be shown again, because its output is new and enough time has passed. */
   isDue({ tool_call_id: id, live_content }: ToolCall, live: string | undefined): boolean {
     if (live === undefined || live === live_content) return false;
     const now = performance.now();

@@ -213,7 +213,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
   }
 
   /**
-   * Ends the run of a task when the server ends the task. Returns the last updates of its calls and its last status.
+   * Ends the run of a task when the server ends the task. Returns the last updates of the task's calls, and the task's
+   * last status.
    */
   async function conclude(context: ConcludeContext, last: StatusEvent): Promise<StatusEvent[]> {
     const { task, signal } = context;

@@ -207,7 +207,7 @@ export function withoutExtension(
 /** The parts of a request that can name extensions. */
 type Naming = Pick<ViewRequest, 'extensions' | 'message' | 'metadata'>;
 
-/** Returns whether a request uses the extension. It does if it names the extension or has its metadata. */
+/** Returns whether a request uses the extension, that is, names the extension or has metadata of the extension. */
 export function isActive(request: Naming): boolean {
   return namedExtensions(request).some(isCompatible);
 }

@@ -26,7 +26,7 @@ const HEADINGS: Readonly<Record<string, string>> = {
   li: '- ',
 };
 const MAX_LINK = 500;
-/** How often the rest of a page is read because of unclosed quotes. More passes would take quadratic time. */
+/** Maximum number of unclosed quotes after which the rest of a page is read again. More would take quadratic time. */
 const MAX_PASSES = 8;
 const NO_BREAK_SPACE = 0xa0;
 

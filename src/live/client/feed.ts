@@ -37,7 +37,7 @@ export class LiveFeed implements AsyncIterableIterator<LiveItem, undefined> {
     return this.#queue.push(item) < this.#options.limit;
   }
 
-  /** Ends the iteration after the queued items. If an error is given, the iteration throws it at its end. */
+  /** Ends the iteration after the queued items. If an error is given, the iteration then throws this error. */
   end(error?: Error): void {
     if (this.#over) return;
     this.#over = true;

@@ -135,8 +135,8 @@ export interface LiveSession {
   execute(request: ExecuteSlashCommandRequest): Promise<ExecuteSlashCommandResponse>;
   clients(): Promise<readonly LiveClient[]>;
   /**
-   * Removes a client by its id. If it joined with a token, the token is revoked with all its connections. Requires the
-   * roles `prompt` and `approve`, except for this client itself.
+   * Removes a client by its id. If the client joined with a token, the token is revoked, and all connections with this
+   * token are closed. Requires the roles `prompt` and `approve`, except for this client itself.
    */
   revoke?(client: string): Promise<void>;
   /** Leaves the session. The session continues for other clients. */

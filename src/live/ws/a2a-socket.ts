@@ -150,7 +150,7 @@ export class A2aSocket implements SocketListener, LiveSink {
     } catch (error) {
       answer = jsonRpcFailure(WIRE, id, peerError(this.#options, error));
     }
-    // The snapshot is always sent before the first response.
+    // If the client gets a snapshot, the snapshot is sent before the first response.
     await this.#begun.promise;
     this.#reply(JSON.stringify(answer));
   }

@@ -31,7 +31,7 @@ export interface TerminalProgram {
   readonly command: string;
   readonly args: readonly string[];
   readonly cwd: string;
-  /** Variables in addition to those of the editor. */
+  /** Variables in addition to the variables of the editor. */
   readonly environment: Readonly<Record<string, string>>;
   /** Maximum size of the output. If the output is longer, its start is dropped. */
   readonly outputBytes: number;
