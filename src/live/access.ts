@@ -19,7 +19,7 @@ import { bearerOf, isLoopbackAddress, proxyHeader, type Authenticate } from '../
 export const TICKET_MS = 120_000;
 /** Maximum number of tickets that are valid at the same time. The oldest ones are dropped. */
 const MAX_TICKETS = 8;
-/** Maximum number of tokens that tickets can be exchanged for in one session. */
+/** Maximum number of tokens that were issued for tickets and are not revoked. */
 const MAX_TOKENS = 64;
 /** Maximum number of wrong tickets that one address, and all addresses together, may try in a minute. */
 const MAX_TRIES = 10;

@@ -153,7 +153,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
         'unsupportedOperation',
         member.self.kind === 'terminal'
           ? 'The terminal cannot be removed from its session'
-          : 'The client has no token, so it could join again: type /remote, then every new client needs one',
+          : 'The client has no token, so it could join again: type /remote first, then every new client needs a token',
       );
     }
     if (!(await webhooks.remove(client))) throw new A2AError('notFound', 'No such client');

@@ -4,7 +4,7 @@
  *
  * The list is read from the session's log, so it covers all tasks of the conversation and survives a restart. When a
  * person's decision is accepted, it is copied from the task's log to the session's log. If the mode or a rule allows a
- * call, this is recorded in the session's state, together with the result of the call.
+ * call that does more than read, this is recorded in the session's state, together with the result of the call.
  */
 import * as z from 'zod';
 import { createEvent, type Event, type MutableState } from '../../agent/index.ts';

@@ -176,7 +176,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     if (!tool.readOnly || confirmation) return undefined;
     const { verdict, environment } = await verdictOn(args, policyOf(options, state), undefined);
     if (refuse(verdict).decision === 'allow') return environment;
-    const message = `not run: ${verdict.reason}, and it was allowed before; make the call again`;
+    const message = `not run: ${verdict.reason}, although the call was allowed before; make the call again`;
     throw new ToolError('denied', message);
   }
 
