@@ -110,7 +110,7 @@ export function acpRoutes(options: AcpHttpOptions): JsonRoute[] {
         }
       };
       const response = await forward(verb, request, connect);
-      // The transport would send the error's message to the client.
+      // If `serve` has failed, the response is not used, because the transport has put the error's message into it.
       if (failure) throw failure;
       const id = response.headers.get(CONNECTION_ID);
       if (served && id !== null) open(id, { user: nameOf(request), served, requests: 0 });

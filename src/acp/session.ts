@@ -245,7 +245,7 @@ export class AcpSession {
         await this.#show(fact);
         if (fact.kind === 'text') answer += fact.text;
         if (fact.kind === 'prompt' || fact.kind === 'call') answer = '';
-        // The text of `completed` usually repeats the answer.
+        // The text of `completed` usually repeats the answer. In this case, it is not sent.
         if (fact.kind !== 'state' || fact.text.trim() === answer.trim()) continue;
         await this.#send(messageChunk(fact.text));
       }
@@ -367,7 +367,7 @@ export class AcpSession {
   }
 
   async #setChoice(id: ChoiceId, value: string): Promise<void> {
-    // The client already has the current value, from the response to session/new or session/load.
+    // The client already has the current value, from the response to session/new, session/load or session/resume.
     if (this.#history || value === '' || value === this.#choices[id]) return;
     this.#choices = { ...this.#choices, [id]: value };
     await this.#send([

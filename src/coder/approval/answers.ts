@@ -52,7 +52,7 @@ export function answerIn(message: Message, question: Question): Answer | undefin
   const isAnswer = confirmations.some(({ confirmation }) => takesWords(confirmation));
   const beside = chosen === confirmations[0] && !isAnswer ? words : '';
   const { selected_option_id: option, reason = '' } = chosen.confirmation;
-  // With `cancel`, the reason is part of the answer.
+  // With `cancel`, the reason is already part of the answer, so it is not added here.
   const said = [option === OPTION.cancel ? '' : reason, beside].filter((text) => text !== '');
   return said.length > 0 ? { ...answer, words: said.join('\n') } : answer;
 }

@@ -258,7 +258,7 @@ function countsIn({ workspace }: PolicyRule, root: string): boolean {
 }
 
 function isAbout(rule: PolicyRule, name: string, preview: Preview | undefined): boolean {
-  // `a__*` matches the tools of the server `a`, but not the tools of a server with the name `a__b`.
+  // A rule that allows `a__*` matches the tools of the server `a`, but not the tools of a server with the name `a__b`.
   const server = /^([^*?]+)__\*$/.exec(rule.tool)?.[1];
   if (rule.decision === 'allow' && server !== undefined && preview?.kind === 'mcp') {
     return preview.server === server;

@@ -37,7 +37,7 @@ export async function changesBetween(
   // A patch of many files would be long, so only the first files are compared.
   const shown = files.slice(0, MAX_COMPARED).map(({ path: file }) => file);
   if (shown.length === 0) return { files, patch: '' };
-  // The attributes of the repository declare all files as binary, so that git does not convert them.
+  // `--text` is needed, because the attributes of the repository declare all files as binary.
   const options = ['-p', '--text', '--no-ext-diff', '--no-textconv', ...TREES];
   const named = shown.map((file) => `:(literal)${file}`);
   const args = ['diff-tree', ...options, from, to, '--', ...named];

@@ -60,7 +60,7 @@ export async function loadMemory(options: {
   const folders = await foldersAround(workspace, options.home ?? homedir());
   const within = folders[0]!;
   const candidates = [
-    // This file may be a link to any other file.
+    // The user's own file has no `within`, because it may be a link to any other file.
     { file: userMemoryFile(configFolder), scope: 'user' as const },
     ...folders.flatMap((folder) =>
       NAMES.map((name) => ({ file: path.join(folder, name), scope: 'workspace' as const, within })),

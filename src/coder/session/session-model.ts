@@ -93,7 +93,7 @@ export function sessionModel(options: SessionModelOptions) {
               role: 'user',
               parts: [{ kind: 'text', text: `[A hook says that the work is not done] ${more}` }],
             },
-            // The agent is not done yet.
+            // Replaces the checkpoint that marks the agent as done, because the agent continues.
             actions: { checkpoint: { path: context.path, value: null } },
           });
         }

@@ -183,7 +183,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
       root,
       timeoutMs: settings.limits?.shellTimeoutMs,
       sandboxed: sandbox !== undefined,
-      // The editor's terminals are outside the sandbox.
+      // If there is a sandbox, the editor's terminals are not used, because they are outside the sandbox.
       ...(!sandbox && { terminalsOf: ({ state }) => options.editors.of(state)?.terminals }),
     }),
     shellJobsTool(shell),

@@ -225,7 +225,7 @@ function withRules(
   left: readonly PolicyRule[],
 ): string {
   let changed = text;
-  // From the last rule to the first, so that the positions of the others stay the same.
+  // Rules are removed from the last to the first, so that the positions of the other rules stay the same.
   for (const [at, rule] of [...policy.entries()].toReversed()) {
     if (left.includes(rule)) continue;
     changed = applyEdits(changed, modify(changed, ['policy', at], undefined, FORMAT));
@@ -234,7 +234,8 @@ function withRules(
     const result = parseSettings(file, changed).policy ?? [];
     if (JSON.stringify(result) === JSON.stringify(left)) return changed;
   } catch {
-    // jsonc-parser removes the last element of an array incorrectly if `]` follows it directly.
+    // jsonc-parser removes the last element of an array incorrectly if `]` follows the element directly. In this case,
+    // the whole list is replaced below.
   }
   return applyEdits(text, modify(text, ['policy'], left, FORMAT));
 }

@@ -218,7 +218,8 @@ function search(known: KnownOptions, recursive?: readonly string[]): Reader {
     if (!read) return undefined;
     const { names, operands, separate } = read;
     const hasPattern = ['-e', '--regexp', '--files', '--type-list'].some((name) => names.has(name));
-    // If an option does not take the next word, as -C of some versions of grep, this word is the pattern.
+    // In some versions of a program, an option does not take the next word as its value, for example -C of grep. Then
+    // this word is the pattern, and all operands may be files.
     const isPattern = !hasPattern && separate.length === 0;
     return {
       readsInput: operands.length === (hasPattern ? 0 : 1),

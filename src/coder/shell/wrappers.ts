@@ -110,7 +110,7 @@ export function unwrap({ words }: SimpleCommand): Inner {
   // In bash, `time` is a reserved word. The pipeline after it may start with an assignment.
   if (name === 'time' && /^\w+(?:\[.*)?\+?=/.test(rest[0]!.text)) unclear = true;
   if (name === 'time' && RESERVED.test(rest[0]!.text)) return { problem };
-  // `sudo` accepts options after assignments.
+  // `sudo` accepts options after assignments. These options are not parsed.
   if (rest[0]!.text.startsWith('-')) return { problem };
   if (name === 'xargs') rest = withUnknown(rest, replaced(words.slice(1, start)));
   return { commands: [{ words: rest, assigns }], ...(unclear && { problem }) };

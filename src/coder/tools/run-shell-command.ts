@@ -79,7 +79,8 @@ export function runShellCommandTool(options: RunShellCommandOptions): CoderTool 
         const note = `The command runs in the background as ${job.id}. Use shell_jobs to read its output or to stop it.`;
         return respond({ job: job.id, note }, note);
       }
-      // The environment of a command in the editor's terminal cannot be chosen.
+      // A command that runs in its own environment does not run in the editor's terminal, because it would inherit the
+      // editor's environment there.
       const terminals = environment ? undefined : options.terminalsOf?.(context);
       const runner = terminals ? terminalRunner(terminals, context.callId, root) : shell;
       const outcome = await runner.run(command, {

@@ -140,7 +140,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
       yield* this.present(event).flatMap(missing);
     }
     this.#answer = answer;
-    // Calls that wait for their turn were already shown as PENDING.
+    // If the log already shows that a call waits for its turn, the call has no open confirmation request.
     for (const { tool_call_id: id, status, confirmation_request } of calls.values()) {
       const call = this.#calls.get(id);
       if (call && status === 'PENDING' && !confirmation_request)

@@ -98,7 +98,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
   async function send(params: MessageSendParams, call: Call, member: Visit['member']) {
     const { queued } = await member.send(params, asMember(call, member.call));
     const heard = member.heard(params.message.messageId);
-    // The webhook is stored with the message.
+    // The webhook is stored with the message, so the list of webhooks is read again when the message is in the log.
     const webhook = params.configuration?.pushNotificationConfig;
     if (webhook) {
       options.live().addedWebhook(member.token, webhook.url);
