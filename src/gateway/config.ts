@@ -180,7 +180,8 @@ export function configJsonSchema(): Record<string, unknown> {
 
 /**
  * Reads the configuration file. Throws a ConfigError if it cannot be read or is invalid. `again` is true if the file is
- * reloaded while the gateway serves requests. Then it must be a regular file, because a pipe could block.
+ * reloaded while the gateway serves requests. In this case the file must be a regular file, because reading a pipe
+ * could block.
  */
 export async function loadConfig(
   file: string,
@@ -192,7 +193,7 @@ export async function loadConfig(
   return parseConfig(file, text, environment, isExposed);
 }
 
-/** Parses the configuration. `isExposed` is true if other users can read the file. */
+/** Parses the configuration. `isExposed` is true if the group or other users have access to the file. */
 export function parseConfig(
   file: string,
   text: string,

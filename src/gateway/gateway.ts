@@ -86,7 +86,7 @@ export interface GatewayOptions {
   /** The gRPC binding, and its port if this is not the port of the gateway. Default: no gRPC. */
   readonly grpc?: ServeOptions['grpc'];
   readonly grpcPort?: ServeOptions['grpcPort'];
-  /** The keys that sign webhooks and agent cards. Default: a new key for this process. */
+  /** The keys that sign webhooks and agent cards. Default: a new key for this process, which signs only webhooks. */
   readonly signing?: SigningKeys;
   /** Private networks that webhooks and agents may be in, in CIDR notation. */
   readonly allowNetworks?: readonly string[];

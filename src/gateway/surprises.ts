@@ -10,7 +10,10 @@ const MAX_NAMES = 10;
 export interface CheckedSettings extends ModelSettings {
   readonly budgets?: object | undefined;
   readonly keys?: { readonly oidc?: object | undefined } | undefined;
-  /** False if a provider or a model is invalid and therefore missing here. */
+  /**
+   * False if a provider or a model is invalid. Then an invalid model is missing here, and an invalid provider is
+   * replaced by an offline provider.
+   */
   readonly isWhole: boolean;
 }
 
@@ -25,7 +28,7 @@ export interface Surprise {
 /** Returns the settings that probably do not do what the operator expects. */
 export function surprisesIn(config: CheckedSettings, environment: VendorEnvironment): Surprise[] {
   return [
-    // If a provider or a model is missing, the default model may be one of its names.
+    // If a provider or a model is invalid, the default model may be defined in this invalid part.
     ...(config.isWhole ? aboutDefaultModel(config, environment) : []),
     ...aboutModels(config, environment),
     ...aboutBudgets(config),
@@ -115,7 +118,7 @@ function* aboutBudgets({ budgets = {}, providers = {}, models = {}, isWhole }: C
     const path = ['models', name];
     yield { path, text: 'has no pricing, so callers with a budget in money cannot use it' };
   }
-  // A model that is missing may have the price.
+  // An invalid model, which is missing here, may set the price.
   if (!isWhole) return;
   for (const [name, provider] of Object.entries(providers)) {
     if (provider.type === 'offline' || provider.type === 'scripted') continue;

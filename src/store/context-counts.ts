@@ -1,7 +1,7 @@
 /**
- * Counts the tasks of a context by state. A context may have a million tasks, so its tasks are counted only once, when
- * the context is first listed. After that, each change updates the counts. Contexts that are never listed are not
- * counted.
+ * Counts the tasks of a context by state. A context may have a million tasks, so its tasks are not counted for every
+ * list. They are counted when the context is listed and its counts are not in the cache. After that, each change
+ * updates the cached counts.
  */
 import { BoundedMap } from '../base/index.ts';
 import type { TaskState } from '../protocol/index.ts';

@@ -13,7 +13,10 @@ import { Query } from './statements.ts';
 const MAX_ENTRIES = 5000;
 /** Number of pages that one call of `reclaim` gives back. */
 const STEP_PAGES = 256;
-/** Number of free pages that are kept for new tasks, in pages and as a fraction of the data. The larger one applies. */
+/**
+ * Number of free pages that are kept for new tasks, as a fixed number and as a fraction of the used pages. The larger
+ * one applies.
+ */
 const SPARE_PAGES = 1024;
 const SPARE_PART = 0.05;
 

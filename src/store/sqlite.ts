@@ -378,7 +378,7 @@ export class SqliteStore implements TaskStore {
     return true;
   }
 
-  /** Returns the version of a task, from the cache if the task is being written. */
+  /** Returns the version of a task, from the cache if possible, and caches it. */
   #version(taskId: string): Version | undefined {
     const known = this.#versions.get(taskId);
     if (known) return known;

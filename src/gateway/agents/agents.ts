@@ -1,7 +1,8 @@
 /**
  * The agents behind the gateway. Agents from the configuration are trusted. Agents that callers registered in their
  * workspace are guarded. They may only be in public networks and in networks that the operator allowed. If an agent
- * from the configuration and a registered agent have the same name, the agent from the configuration is used.
+ * from the configuration and a registered agent have the same name, the agent from the configuration is used, provided
+ * that the workspace may use it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { A2AError, type AgentSkill } from '../../protocol/index.ts';

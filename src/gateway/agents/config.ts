@@ -31,8 +31,8 @@ const CONNECTION_HEADERS = [
 ];
 
 /**
- * Request headers that are never forwarded to an agent. They either contain credentials for the gateway, or the gateway
- * sets them itself.
+ * Request headers that are never forwarded to an agent. They contain credentials for the gateway, belong to one
+ * connection, or are set by the gateway itself.
  */
 const NEVER_FORWARDED = [
   ...CONNECTION_HEADERS,

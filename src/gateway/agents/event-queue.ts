@@ -1,6 +1,6 @@
 /**
  * An async iterator over the events that `run` pushes. A generator would need several promises for each event, which
- * takes more time than the rest of the proxied event.
+ * takes more time than all other work for a proxied event.
  */
 type Step<Event> = IteratorResult<Event, undefined>;
 
@@ -23,7 +23,7 @@ export class EventQueue<Event> implements AsyncIterableIterator<Event, undefined
     this.#run = run;
   }
 
-  /** Whether the reader waits for an event. Also true if it has left, because `push` then drops the event. */
+  /** Whether the reader waits for an event. Also true if the reader has left, because `push` then drops the event. */
   get wanted(): boolean {
     return this.#waiting !== undefined || this.#over;
   }

@@ -24,11 +24,11 @@ import { EventQueue } from './event-queue.ts';
 /** Reads the items of a stream as they arrive (`Exchange.each`). */
 export interface ItemReader {
   /**
-   * Returns whether the reader takes another item now. When this becomes true again, it calls `Exchange.more`. This is a
-   * method, because an object with a getter takes twenty times as long to create.
+   * Returns whether the reader takes another item now. When the reader becomes ready again, it calls `Exchange.more`.
+   * This is a method, because an object with a getter takes twenty times as long to create.
    */
   isReady(): boolean;
-  /** Takes an item. Returns false if it wants no more items. */
+  /** Takes an item. Returns false if the reader wants no more items. */
   take(item: StreamItem): MaybePromise<boolean>;
 }
 
@@ -326,7 +326,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
   /**
    * Passes the events at the start of the text to the reader, without the parser, as long as each of them continues the
    * text of the last event. Events of a burst arrive together, so the reader gets all of them, although it is ready for
-   * only one. Returns the end of the last event that it has got.
+   * only one. Returns the position in the text after the last event that the reader has got.
    */
   #passChunks(reader: ItemReader, text: string): number {
     if (!this.#between) return 0;

@@ -350,7 +350,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
   };
 }
 
-/** Passes all items of a connection to the reader, until it wants no more. */
+/** Passes the items of a connection to the reader, until there are no more or the reader wants no more. */
 async function readAll(
   items: Items,
   reader: ItemReader,

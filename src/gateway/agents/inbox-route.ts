@@ -7,7 +7,7 @@ import { type Agents, notFound } from './agents.ts';
 import type { Caller } from '../api/caller.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 
-/** Maximum number of agents in one response, as each is a query of the task store. */
+/** Maximum number of agents in one response. Each agent needs at least one query of the task store. */
 const MAX_AGENTS = 32;
 const MAX_NAMES_CHARS = 4096;
 const MAX_ID_CHARS = 1024;
@@ -51,7 +51,10 @@ const Latest = z.object({
 });
 
 export function inboxRoute({ agents }: { readonly agents: Agents }): GatewayRoute {
-  /** Returns the names that the caller asked for, or all whose tasks the caller may see. */
+  /**
+   * Returns the names that the caller asked for. By default, returns the names of the endpoints whose tasks the caller
+   * may see, at most MAX_AGENTS.
+   */
   function namesFor(caller: Caller, asked: readonly string[] | undefined): readonly string[] {
     if (!asked) {
       const own = caller.may('tasks:read') ? [''] : [];

@@ -39,7 +39,7 @@ export class Reading {
   #messageId: string | undefined;
   /** True if an answer was sent, and no event has shown yet that the agent received it. */
   #waits: boolean;
-  /** Status of the remote task while it still waits for the answer. It takes effect only if no other event follows. */
+  /** The status of a remote task that still waits for the answer. It takes effect only if no other event follows. */
   #stale: TaskStatus | undefined;
   #settled = false;
   /** True if the next event is the first one after the message was sent. */
@@ -80,7 +80,10 @@ export class Reading {
     return this.#doubtful;
   }
 
-  /** Records a new connection to the agent. Events may be missing after it, because not every server repeats them. */
+  /**
+   * Records a new connection to the agent. After a new connection, events may be missing, because not every server
+   * repeats the events that were lost.
+   */
   doubt(): void {
     this.#doubtful = true;
   }

@@ -74,7 +74,7 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
 
   /** Reads the register if it has changed. Must be called before the first access and after each own change. */
   function load(): MaybePromise<void> {
-    // The register may have changed after the read in progress. So its result is checked again.
+    // The register may have changed since the read in progress began. So `load` runs again after this read.
     if (loading) return loading.then(load);
     const seen = register.changed();
     if (seen === version) return undefined;
@@ -102,7 +102,7 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
       .catch((error: unknown) => logger.warn({ err: error }, 'failed to read the agents again'));
   });
 
-  /** Returns the decrypted headers. Leaves out headers that cannot be decrypted. The agent then refuses requests. */
+  /** Returns the decrypted headers, or none if they cannot be decrypted. The agent then gets requests without them. */
   function opened(workspace: string, name: string, sealed: Uint8Array | undefined) {
     const text = sealed && secrets?.open(sealed, placeOf(workspace, name));
     return text === undefined ? {} : { headers: StoredHeaders.parse(JSON.parse(text)) };

@@ -28,7 +28,7 @@ export interface Link {
   readonly remoteTaskId: string | undefined;
   readonly remoteContextId: string | undefined;
   readonly sender: Sender;
-  /** Whether the task has ended. If it has no remote task either, its sender is not needed any more. */
+  /** Whether the task has ended. If it has ended and has no remote task, its sender is no longer needed. */
   readonly isOver?: boolean;
 }
 
@@ -270,13 +270,19 @@ export function createTaskLinks({ register, logger, ...options }: Options) {
   };
 }
 
-/** Removes the oldest links, unless another gateway does it. */
+/**
+ * Removes some of the links that were saved before `before`, oldest first. Returns their number. Removes nothing if
+ * another gateway is doing this now.
+ */
 function* removeOldest(before: number): Steps<number> {
   if ((yield* SQL.alone.get())?.['alone'] !== 1) return 0;
   return yield* SQL.removeOldest.run(before);
 }
 
-/** Removes the old contexts among the next ones. Returns the last of the next ones, or undefined at the end. */
+/**
+ * Examines the next PRUNE_AT_ONCE contexts after `after`, and removes those that were saved before `before`. Returns
+ * the last examined context, or undefined if there was none.
+ */
 function* removeContexts(after: ContextName, before: number): Steps<ContextName | undefined> {
   const last = yield* SQL.nextContexts.get(...after);
   if (last) yield* SQL.removeContexts.run(...after, ...last, before);

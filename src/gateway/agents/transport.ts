@@ -1,6 +1,6 @@
 /**
  * Sends HTTP requests to an agent through undici's dispatcher. It does not use `fetch`, because the Request, Response
- * and streams of `fetch` take more time than the rest of a proxied call.
+ * and streams of `fetch` take more time than all other work for a proxied call.
  */
 import type { Dispatcher } from 'undici';
 import {

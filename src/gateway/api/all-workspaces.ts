@@ -13,7 +13,10 @@ export function seesAllWorkspaces(caller: Caller): boolean {
   return caller.workspace === DEFAULT_WORKSPACE && caller.may('metrics:read');
 }
 
-/** Throws `forbidden` if the caller is not an operator. `what` is the subject of the error. */
+/**
+ * Throws `forbidden` if the caller is not an operator. `what` is the start of the error message, before "all
+ * workspaces".
+ */
 export function needAllWorkspaces(caller: Caller, what: string): void {
   if (seesAllWorkspaces(caller)) return;
   throw new A2AError(

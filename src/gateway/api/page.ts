@@ -1,4 +1,6 @@
-/** Pagination of lists with `limit` and `offset`, where `total` is the number of items on all pages, and their filters. */
+/**
+ * Pagination of lists with `limit` and `offset`, and filters for lists. `total` is the number of items on all pages.
+ */
 import * as z from 'zod';
 
 export const MAX_PAGE = 100;

@@ -30,7 +30,10 @@ export interface Audit {
 
 export interface AuditEntry {
   readonly workspace: string;
-  /** The caller's `actor`, `cli` for the command line, or `gateway` for the first key. */
+  /**
+   * The caller's `actor`, `cli` for the command line, `gateway` for the first key, or `program` for a program that
+   * embeds the gateway.
+   */
   readonly actor: string;
   /** Name of the action, for example `key.create`, `card.update` or `agent.delete`. */
   readonly action: string;
@@ -71,8 +74,8 @@ const KEY_ACTOR = 'key:';
 const CONDITIONS = {
   // The id of an actor, such as `key:ID`, `oidc:SUBJECT` or `cli`, or the name that a key had.
   actor: '(actor = $actor OR actor_name = $actor)',
-  // An action such as `key.create`, or the first word of several, such as `key`. The character after the dot is a slash.
-  // So these are all actions that begin with the word and a dot.
+  // An action such as `key.create`, or the first word of several actions, such as `key`. In ASCII, the slash follows
+  // the dot. So the range contains exactly the actions that begin with the word and a dot.
   action: `(action = $action OR (action >= $action || '.' AND action < $action || '/'))`,
   subject: 'subject = $subject',
   // The first and the last day, both inclusive, in UTC.

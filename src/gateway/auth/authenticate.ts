@@ -2,8 +2,8 @@
  * Authenticates a request by a key in `Authorization: Bearer`, `x-api-key` or `x-goog-api-key`, or by a JWT from the
  * OIDC issuer. Clients of Google's API may also send the key as `?key=`. A key in the cache is checked synchronously.
  *
- * Failed attempts are counted per client address. Above a limit, the response is 429 instead of 401. Valid credentials
- * are always accepted, so that clients behind the same address cannot lock each other out.
+ * Failed attempts are counted per client address. Above a limit, the response is 429 instead of 401. This limit does
+ * not apply to valid credentials, so that clients behind the same address cannot lock each other out.
  */
 import { andThen, type MaybePromise } from '../../base/index.ts';
 import type { User } from '../../protocol/index.ts';

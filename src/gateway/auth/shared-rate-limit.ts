@@ -1,16 +1,16 @@
 /**
- * A rate limiter with its buckets in PostgreSQL, so that all nodes together keep to a limit. The buckets are refilled on
- * the database's clock.
+ * A rate limiter with its buckets in PostgreSQL, so that all nodes together keep to a limit. The buckets are refilled
+ * on the database's clock.
  *
- * One statement at a time is in progress. The requests that arrive meanwhile are taken together by the next one, with
- * one update per bucket. So a busy key needs fewer updates than requests.
+ * One statement at a time is in progress. The next statement takes the requests that arrive meanwhile, with one update
+ * per bucket. So a busy key needs fewer updates than requests.
  */
 import { jsonRows } from '../register/postgres-statement.ts';
 import { type Register, statement } from '../register/register.ts';
 import type { RateLimit } from '../keys/schema.ts';
 import { type RateLimiter, tooManyRequests } from './rate-limit.ts';
 
-/** The content of a bucket before requests are taken from it. If the clock was set back, it stays as it is. */
+/** The content of a bucket before requests are taken from it. If the clock was set back, nothing is refilled. */
 const FILLED = `least(excluded.burst, rate_buckets.remaining +
   greatest(0, extract(epoch FROM excluded.at - rate_buckets.at)) * excluded.rate / 60)`;
 const TAKE = statement(`

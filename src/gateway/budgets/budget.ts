@@ -50,7 +50,7 @@ export type Budget = Readonly<z.infer<typeof Budget>>;
 
 export interface Period {
   readonly name: string;
-  /** The first day of the period, and the first day after the period. Both are texts that sort by time. */
+  /** The days of the period, as texts that sort by time: a day belongs to the period if `from` <= day < `to`. */
   readonly from: string;
   readonly to: string;
   /** The time when the next period begins, or undefined for the period `total`. */

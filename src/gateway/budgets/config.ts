@@ -67,7 +67,7 @@ export function budgetOfSubject(
   return firstOf(subjects, [`${workspace}/${subject}`, `${workspace}/*`, '*']);
 }
 
-/** Returns the subjects of the workspace that have their own budgets, by name. */
+/** Returns the subjects of the workspace that have their own budgets, sorted by name. */
 export function namedSubjects({ subjects = {} }: BudgetsConfig, workspace: string): string[] {
   const start = `${workspace}/`;
   const names = Object.keys(subjects).filter((name) => name.startsWith(start));

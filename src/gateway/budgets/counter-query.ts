@@ -1,4 +1,4 @@
-/** The statements that both budget stores use: those that read the counters of budgets, and those that merge old usage. */
+/** The statements that both budget stores use. They read the counters of budgets, and merge old usage. */
 import { statement, type Steps } from '../register/register.ts';
 import type { Counter, Limit } from './grant.ts';
 import { counterIn, holderName, MAX, numberIn } from './rows.ts';
@@ -12,7 +12,7 @@ export const NUMBERS = NUMBER_COLUMNS.join(', ');
 /** The function for the smaller of two numbers, in SQLite and in PostgreSQL. */
 type Least = 'min' | 'least';
 
-/** Returns the assignments that add the numbers of a new row to those of the stored row. */
+/** Returns the assignments that add the numbers of a new row to the numbers of the stored row. */
 export function added(table: string, least: Least): string {
   return NUMBER_COLUMNS.map(
     (name) => `${name} = ${least}(${table}.${name} + excluded.${name}, ${MAX})`,

@@ -40,7 +40,7 @@ export class Counters {
     }
   }
 
-  /** Returns the names of all counters that calls may change, sorted and without repetitions. */
+  /** Returns the names of all counters that the calls may change, without repetitions. */
   static namesFor(calls: readonly Call[]): { readonly holder: string; readonly period: string }[] {
     const names = new Map<string, { holder: string; period: string }>();
     for (const call of calls) {

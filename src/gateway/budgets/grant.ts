@@ -1,17 +1,17 @@
 /**
  * Decides whether the budgets have room for a call, and how long its answer may be.
  *
- * A call is granted if every budget has room for its prompt and a small answer. The answer may be as long as the caller
- * requested, but not longer than any budget allows.
+ * A call is granted if every budget has room for its prompt and a small answer, and the task has not made its maximum
+ * number of calls. The answer may be as long as the caller requested, but not longer than any budget allows.
  */
 import type { Budget, Period } from './budget.ts';
 
-/** Number of tokens in a small answer. A call is refused only if there is no room for its prompt and a small answer. */
+/** Number of tokens in a small answer. */
 export const SMALL_ANSWER = 16;
 /**
  * Numbers of tokens to reserve for an answer if neither the request nor the model card limits it. If there is room for
- * LONGEST_ANSWER, it is reserved, and the request is sent without a limit. Otherwise the request is sent with the limit
- * USUAL_ANSWER, which most models accept.
+ * LONGEST_ANSWER, it is reserved, and the request is sent without a limit. Otherwise the request is sent with a limit
+ * of at most USUAL_ANSWER, which most models accept.
  */
 export const LONGEST_ANSWER = 131_072;
 export const USUAL_ANSWER = 8192;
@@ -75,7 +75,10 @@ export interface BudgetRefusal {
    * budget is too small. `reserved`: the rest is large enough, but a part of it is reserved for calls in progress.
    */
   readonly why: 'calls' | 'spent' | 'reserved';
-  /** What is left of the budget, without regard to reservations. Infinity for a measure that the budget does not limit. */
+  /**
+   * The remaining part of the budget, without regard to reservations. Infinity for a measure that the budget does not
+   * limit.
+   */
   readonly left: { readonly tokens: number; readonly nanos: number };
 }
 

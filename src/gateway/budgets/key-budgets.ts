@@ -8,7 +8,7 @@ import { Budget } from './budget.ts';
 const MAX_KEYS = 10_000;
 
 const KEY_BUDGET = statement('SELECT workspace, budget FROM api_keys WHERE id = ?');
-/** The keys that can still be used. */
+/** The keys that have a budget and can still be used. */
 const USABLE = `
   FROM api_keys
   WHERE workspace = $workspace AND budget IS NOT NULL AND revoked_at IS NULL

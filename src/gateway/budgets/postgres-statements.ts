@@ -1,4 +1,6 @@
-/** The statements of the budget store in PostgreSQL. Rows are given as JSON, so that one statement stores many. */
+/**
+ * The statements of the budget store in PostgreSQL. Rows are given as JSON, so that one statement can store many rows.
+ */
 import { isAlive } from '../../store/index.ts';
 import { REGISTER_LOCKS } from '../register/advisory-locks.ts';
 import { statement } from '../register/register.ts';
@@ -20,8 +22,9 @@ const RESERVATION_TYPES = `id text, owner text, expires_at bigint, workspace tex
 const rowsOf = (types: string) => `json_to_recordset($rows::json) AS given (${types})`;
 export const BUDGET_SQL = {
   /**
-   * Every transaction that changes usage or reservations takes this lock shared. A new counter is computed from them, so
-   * a transaction that creates one takes the lock exclusively.
+   * Every transaction that changes usage or reservations takes this lock shared. The counter of a workspace, key or
+   * subject is first computed from usage and reservations. So a transaction that creates such a counter takes the lock
+   * exclusively.
    */
   share: statement(`SELECT pg_advisory_xact_lock_shared(${COUNTERS_LOCK})`),
   alone: statement(`SELECT pg_advisory_xact_lock(${COUNTERS_LOCK})`),
@@ -49,8 +52,8 @@ export const BUDGET_SQL = {
     UPDATE reservations SET owner = $owner, left_at = NULL
     WHERE workspace = $workspace AND task_id = $task AND agent <> '' AND owner <> $owner AND NOT recovered RETURNING *`),
   /**
-   * Marks the reservations whose nodes are gone. `left` finds the marked reservations, and those that have expired. It
-   * leaves out calls to agents for some time, so that `adopt` can take them over.
+   * Marks the reservations whose nodes are gone. `left` finds the marked reservations and the expired reservations. It
+   * finds a marked reservation for a call to an agent only after some time, so that `adopt` can take it over before.
    */
   markLeft: statement(`
     UPDATE reservations SET left_at = clock_timestamp() WHERE id IN (
@@ -63,7 +66,10 @@ export const BUDGET_SQL = {
     ORDER BY r.id LIMIT 1000 FOR UPDATE OF r SKIP LOCKED`),
   markRecovered: statement(`
     UPDATE reservations SET recovered = true WHERE id IN (SELECT id FROM ${rowsOf('id text')})`),
-  /** Returns the batches that were not stored before. If one is being stored now, waits for the end of its transaction. */
+  /**
+   * Marks the batches as stored, and returns the batches that were not marked before. If another transaction is marking
+   * one of them, waits for the end of this transaction.
+   */
   mark: statement(`
     INSERT INTO settled (batch) SELECT id FROM ${rowsOf('id text')} ON CONFLICT DO NOTHING RETURNING batch`),
   addUsage: statement(`

@@ -3,8 +3,9 @@
  * budgets, so that the budgets are exact across nodes. The calls that begin or end while a transaction is in progress
  * are stored together by the next one. So a busy budget needs fewer transactions than calls.
  *
- * A node that dies leaves reservations behind. Another node counts them when it sees that the node is gone. If the node
- * was only suspended, it later counts the difference.
+ * A node that dies leaves reservations behind. When another node sees that the node is gone, it ends these reservations
+ * and counts the usage that is known. If the node was only suspended, it later counts the difference to the actual
+ * usage.
  */
 import { randomUUID } from 'node:crypto';
 import { A2AError } from '../../protocol/index.ts';
@@ -62,7 +63,7 @@ interface DatedLimit {
 interface Use {
   readonly booking: Booking;
   readonly inTask: boolean;
-  /** True if the call itself was counted before, and this is the rest of its usage. */
+  /** True if an estimate of the call's usage was counted before, and `booking` is the difference to this estimate. */
   readonly isRest: boolean;
 }
 
@@ -114,7 +115,10 @@ export function createPostgresBudgetStore(
     yield* SQL.setCounters.run({ rows: jsonRows(changed.map(counterRow)) });
   }
 
-  /** Reserves the calls one after the other. Returns the limits without a counter if there are any. */
+  /**
+   * Reserves the calls one after the other. If counters are missing, reserves nothing and returns the limits of these
+   * counters.
+   */
   function* reserveAll(
     plans: readonly PlannedBooking[],
   ): Steps<{ readonly outcomes: readonly Outcome[]; readonly missing: readonly DatedLimit[] }> {
@@ -225,7 +229,7 @@ export function createPostgresBudgetStore(
       if (!booking) return [];
       if (id === undefined) return [{ booking, inTask: false, isRest: false }];
       const row = byId.get(id);
-      // Without the reservation, another node has resumed the call and has counted it.
+      // If the reservation is missing, another node has resumed the call and has counted it.
       if (!row) return [];
       if (row['recovered'] !== true) return [{ booking, inTask: true, isRest: false }];
       return [{ booking: restOf(booking, bookingIn(row)), inTask: true, isRest: true }];

@@ -6,9 +6,10 @@
  *   … call the provider, with at most reservation.maxOutputTokens …
  *   reservation.settle({ inputTokens, outputTokens, cost });      // or reservation.release(), if nothing was used
  *
- * All budgets of a call must have room: those of its workspace, of its key or JWT subject, and the limit of its task. A
- * call is refused only if there is no room for its prompt and a small answer. So a budget can be exceeded only if the
- * tokens of a prompt were underestimated. A call without any budget is counted, but not reserved.
+ * All budgets of a call must have room: the budget of its workspace, the budget of its key or JWT subject, and the
+ * limit of its task. A call is refused if there is no room for its prompt and a small answer. Otherwise the answer is
+ * limited to the room that is left. A budget can be exceeded only if the tokens of a prompt were underestimated, or if
+ * an agent uses more than its setting `usage`. A call without any budget is counted, but not reserved.
  *
  * Usage that cannot be stored is kept in memory, and is stored together with later usage.
  */
@@ -42,13 +43,19 @@ import type { UsagePage, UsageQuery } from './usage.ts';
 const DAYS_KEPT = 400;
 /** Number of days that keep the usage of each task. */
 const TASK_DAYS_KEPT = 31;
-/** Maximum age of a reservation. No call takes this long, so an older reservation was left behind by a defect. */
+/**
+ * Maximum age of a reservation. An older reservation is treated as the reservation of a call that is no longer in
+ * progress.
+ */
 const MAX_CALL_MS = DAY_MS;
-/** Interval between two searches for calls of dead nodes. Calls to agents are left for some time, for `adopt`. */
+/**
+ * Interval between two searches for calls of dead nodes. Reservations for calls to agents are kept for a minute, so
+ * that a resumed task can take them over (`adopt`).
+ */
 const RECOVER_MS = 10_000;
 /**
  * Reading usage blocks the event loop. After a read that took longer than QUICK_READ_MS, the next read waits READ_PAUSE
- * times as long as that read took. So the reads of one workspace cannot block the other workspaces.
+ * times as long as that read took. In the meantime, other requests are served.
  */
 const READ_PAUSE = 4;
 const QUICK_READ_MS = 5;
@@ -106,7 +113,8 @@ export function createSpending(options: SpendingOptions) {
   const reads = createSlots(1);
   const { signal: forEver } = new AbortController();
   recoverSoon();
-  // Otherwise the reservations of dead nodes would shorten the answers of other calls until a call is refused.
+  // Without the timer, only a refused call would end the reservations of dead nodes. Until then, they would shorten the
+  // answers of other calls.
   const recovery = setInterval(recoverSoon, RECOVER_MS).unref();
   if (isPostgresRegister(register)) register.onNodeGone(recoverSoon);
 
@@ -119,7 +127,10 @@ export function createSpending(options: SpendingOptions) {
     );
   }
 
-  /** Counts the calls of processes that have died. Returns their number. */
+  /**
+   * Ends the reservations of calls that are no longer in progress, and counts their usage as far as it is known.
+   * Returns the number of these reservations.
+   */
   async function recover(): Promise<number> {
     const count = await store.recover(now());
     if (count > 0) {
@@ -209,9 +220,10 @@ export function createSpending(options: SpendingOptions) {
   }
 
   /**
-   * Reserves the prompt and the answer in all budgets. Throws `rateLimited` with the reason BUDGET_EXHAUSTED if a budget
-   * is used up. Throws `rateLimited` without this reason if the rest of a budget is reserved for calls in progress.
-   * Throws `forbidden` if a budget is in money and the model has no price in its currency.
+   * Reserves the prompt and the answer in all budgets. Throws `rateLimited` with the reason BUDGET_EXHAUSTED if a
+   * budget is used up or too small for the call, or if the task has made all its calls. Throws `rateLimited` without
+   * this reason if the rest of a budget is reserved for calls in progress. Throws `forbidden` if a budget is in money
+   * and the model has no price in its currency.
    */
   function reserve(call: PlannedCall): MaybePromise<Reservation> {
     const time = now();
@@ -294,7 +306,8 @@ export function createSpending(options: SpendingOptions) {
   return {
     /**
      * Throws the same errors as `reserve`, but reserves nothing. Used for requests that are accepted before their call
-     * starts. Like `reserve`, it returns a promise only if the call has a budget.
+     * starts. Like `reserve`, it returns a promise only if the call has a budget, or if the budget of its key must be
+     * read from PostgreSQL.
      */
     check(call: PlannedCall): MaybePromise<void> {
       const time = now();
@@ -322,8 +335,8 @@ export function createSpending(options: SpendingOptions) {
       return statusOf({ kind: 'key', workspace, id: keyId }, budget);
     },
     /**
-     * Returns the status of the workspace's own budget, if it has one, of the budgets of its keys, the newest keys first,
-     * and of those of its JWT subjects.
+     * Returns one page of the status of the workspace's budgets: its own budget, if it has one, then the budgets of its
+     * keys (newest keys first), then the budgets of its JWT subjects.
      */
     async budgets(workspace: string, { limit, offset }: PageQuery): Promise<BudgetPage> {
       await unstored.flush();
@@ -367,7 +380,7 @@ export function createSpending(options: SpendingOptions) {
     use(next: BudgetsConfig): void {
       config = next;
     },
-    /** Stores the usage that could not be stored before. Never rejects. */
+    /** Stores the usage that is not stored yet. Never rejects. */
     flush: () => unstored.flush(),
     /** Like `flush`, for the last time. Never rejects. */
     close() {

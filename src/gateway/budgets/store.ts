@@ -73,13 +73,13 @@ export interface BudgetStore {
    */
   adopt(workspace: string, taskId: string): MaybePromise<ReservedCall | undefined>;
   /**
-   * Ends the reservations of processes that are gone, those that have expired, and those that may have been stored
-   * although `reserve` failed. For the first two, counts the prompts and the parts of the answers that had arrived.
-   * Returns the number of ended reservations. During the first minute, reservations for calls to agents are left for
-   * `adopt`.
+   * Ends three kinds of reservations: reservations of processes that are gone, expired reservations, and reservations
+   * that may have been stored although `reserve` failed. For the first two kinds, counts the prompts and the parts of
+   * the answers that had arrived. Returns the number of ended reservations. If a process is gone, its reservations for
+   * calls to agents are kept for a minute, so that `adopt` can take them over.
    */
   recover(now: number): MaybePromise<number>;
-  /** Returns what the budget's counter has in the current period. */
+  /** Returns the budget's counter in the current period. */
   spent(limit: Limit): MaybePromise<Omit<Counter, 'calls'>>;
   /** Reads the usage of a workspace, or of all workspaces if it is undefined. */
   usage(workspace: string | undefined, query: UsageQuery): MaybePromise<UsagePage>;

@@ -24,8 +24,8 @@ export interface SubjectBudget {
 }
 
 /**
- * Returns the subjects that the configuration names, and then, if all other subjects have a budget, those that have used
- * something.
+ * Returns one page of subjects and their budgets. The subjects that the configuration names come first. If the other
+ * subjects have a budget too, the other subjects that have used something follow.
  */
 export async function listSubjectBudgets(
   register: Register,

@@ -13,11 +13,15 @@ const MAX_KEPT = 10_000;
 export const FIRST_RETRY_MS = 100;
 export const MAX_RETRY_MS = 5000;
 /**
- * How long the usage of calls without a budget may wait for the usage of other calls. It is lost if the process is killed
- * in this time. The usage of a call with a budget does not wait, because its reservation takes room from other calls.
+ * How long the usage of calls without a budget may wait for the usage of other calls. The usage is lost if the process
+ * is killed during this time. The usage of a call with a budget does not wait, because its reservation takes room from
+ * other calls.
  */
 const TOGETHER_MS = 50;
-/** The number of calls that are stored without waiting for others. A transaction blocks the event loop. */
+/**
+ * When this number of calls waits, they are stored at once, because a larger transaction would block the event loop for
+ * longer.
+ */
 const MAX_TOGETHER = 256;
 
 export interface UnstoredUsageOptions {
@@ -133,7 +137,7 @@ export class UnstoredUsage {
       const waitMs = backoffMs(count, firstRetryMs, MAX_RETRY_MS, () => 1);
       this.#failed = { at: now(), count, waitMs };
       clearTimeout(this.#retry);
-      // Another call may not come for a long time.
+      // The timer is needed because the next call may not come for a long time.
       if (!this.#closed) this.#retry = setTimeout(() => void this.flush(), waitMs).unref();
       throw error;
     }

@@ -42,7 +42,7 @@ export const UsageRow = z.object({
 });
 export type UsageRow = Readonly<z.infer<typeof UsageRow>>;
 
-/** The dimensions to whose values a query can be restricted. */
+/** The dimensions that a query can filter by. */
 export const FILTERS = ['key', 'subject', 'model', 'agent', 'context', 'task'] as const;
 export type UsageFilter = Readonly<Partial<Record<(typeof FILTERS)[number], string | undefined>>>;
 

@@ -59,7 +59,10 @@ export function wordsOf({ q = '' }: CardQuery): string[] {
   return q.toLowerCase().split(/\s+/).filter(Boolean).slice(0, MAX_WORDS);
 }
 
-/** Returns the terms of each word, provider and capability of a search. They are in the order of the text. */
+/**
+ * Returns the terms of each word, provider and capability of a search. The terms of a word are in the order of its
+ * letters.
+ */
 export function phrasesOf(number: number, deleted: boolean, query: CardQuery): string[][] {
   const { provider, capability } = query;
   const phrases = wordsOf(query).map((word) => {

@@ -37,8 +37,9 @@ export interface GatewayOptions {
    */
   readonly register?: SharedRegister;
   /**
-   * A secret of your choice. It is used to encrypt stored secrets and to hash keys. If undefined, stored secrets are
-   * encrypted with a key in a third file, `FILE.key`, which is created when it is first needed.
+   * A secret of your choice. It is used to encrypt stored secrets and to hash keys. If neither this option nor
+   * PARLEY_SECRET_KEY in `environment` is set, stored secrets are encrypted with a key in a third file, `FILE.key`,
+   * which is created when it is first needed.
    */
   readonly secretKey?: string;
   /**
@@ -76,8 +77,8 @@ export interface SharedRegister {
 const registers = new WeakMap<SharedRegister, Register>();
 
 /**
- * Opens the register of a gateway in the database of a task store, and creates its tables if needed. Throws a StoreError
- * if this fails, and a TypeError if the store is not one of `postgresStore`.
+ * Opens the register of a gateway in the database of a task store, and creates its tables if needed. Throws a
+ * StoreError if this fails, and a TypeError if the store was not opened by `postgresStore`.
  *
  *   const store = await postgresStore('postgres://parley@localhost/parley', { secretKey });
  *   const gateway = createGateway(config, { store, register: await postgresRegister(store), secretKey });
@@ -184,7 +185,7 @@ export function createGateway(
   }
 }
 
-/** Returns the register of the options, if the other options fit it. */
+/** Returns the register in the options. Throws a TypeError if the other options do not fit it. */
 function sharedRegister({ register, store, registerFile, ...options }: GatewayOptions): Register {
   const found = register && registers.get(register);
   if (!found) throw new TypeError('register must come from postgresRegister');

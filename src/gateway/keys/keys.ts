@@ -299,7 +299,10 @@ export function createKeys(options: KeysOptions) {
       register.read(function* () {
         return (yield* SQL.any.get()) !== undefined;
       }),
-    /** Returns the number of unexpired keys that cannot be verified, because they were created with another pepper. */
+    /**
+     * Returns the number of keys that cannot be verified, because they were created with another pepper. Expired and
+     * revoked keys are not counted.
+     */
     unusable: () =>
       register.read(function* () {
         return count(yield* SQL.unusable.get({ pepper: pepper.id, now: now() }));

@@ -1,7 +1,7 @@
 /**
  * Admits requests to a model. Enforces the limits of the model (limits.ts), and selects the providers that accept the
- * files of the request. models.ts calls `admitted` before it reserves or sends anything, except for
- * calls that cost nothing.
+ * files of the request. models.ts calls `admitted` before it reserves or sends anything. Calls that cost nothing are
+ * not checked.
  *
  * A request that the model does not support is refused. There is one exception: if the request allows more output
  * tokens than the model, the number is lowered, because it is only an upper bound.
@@ -90,8 +90,9 @@ function checkLength(target: ModelTarget, request: ModelRequest): void {
 }
 
 /**
- * Counts a prompt for the context window. Unlike the count for budgets, it is not the highest count of all vendors. If
- * the prompt is close to the limit, the provider decides whether to accept it.
+ * Counts a prompt for the context window. The count for budgets is raised to the estimate for the vendor with the most
+ * tokens among the model's providers. This count is not raised. If the prompt is close to the limit, the provider
+ * decides whether to accept it.
  */
 export function promptTokens(request: ModelRequest): number {
   return tokenCounter([]).prompt(request);

@@ -67,7 +67,7 @@ export function createWatch({
         call({ provider: { name: provider, config } }: Candidate): CallWatch {
           const called = performance.now();
           const seconds = () => (performance.now() - called) / 1000;
-          // Each call overwrites the attribute. So in the end, it contains the provider that answered.
+          // Each call overwrites the attribute. So in the end, it contains the provider that was called last.
           span?.set({ [GEN_AI.provider]: providerName(config.type, provider) });
           return {
             begun() {

@@ -1,7 +1,7 @@
 /**
  * Resolves a model name to providers. The workspace's model cards are looked up first, then the models in the
- * configuration, then the names that providers list. An unknown name is an error, because there is no fallback to
- * another model.
+ * configuration, then the names that providers list. An unknown name is an error. There is no fallback to another
+ * model.
  */
 import { allOf, andThen, type MaybePromise, nearestNames } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
@@ -41,13 +41,13 @@ export interface ListedModel {
 
 export interface Catalogue {
   /**
-   * Finds the providers of a model. The result is a promise only while the card is not in memory. Throws
+   * Finds the providers of a model. The result is a promise only if model cards must be read from PostgreSQL. Throws
    * `invalidParams` if the name is unknown or has no usable provider.
    */
   resolve(workspace: string, name: string, apiType: ApiType): MaybePromise<ModelTarget>;
   /** Returns at most MAX_LISTED models that the workspace can use. */
   list(workspace: string): Promise<readonly ListedModel[]>;
-  /** Returns one of these models. Throws `notFound` if the workspace cannot use it. */
+  /** Returns the model with this name. Throws `notFound` if the workspace cannot use such a model. */
   find(workspace: string, name: string): Promise<ListedModel>;
 }
 

@@ -1,8 +1,8 @@
 /**
  * One answer of a model after its first chunk has arrived. Counts the chunks and passes the visible ones on.
  *
- * This is not a generator, because several generators between the provider and the client would take more time than the
- * rest of the work for an event.
+ * This is not a generator, because several generators between the provider and the client would take more time than all
+ * other work for an event.
  */
 import type { FinishReason, Usage } from '../../agent/index.ts';
 import { cutOff } from '../../agent/internal/index.ts';
@@ -26,7 +26,7 @@ interface AnswerHooks {
   readonly finished: (usage: Usage | undefined, reason: FinishReason) => Used;
   /** The provider failed. Returns the error for the caller. */
   failed(error: unknown): unknown;
-  /** The reader has left. `next` returns the rest of the answer. */
+  /** The reader has left. `next` returns the next chunk that the reader did not read. */
   left(next: () => Promise<SourceChunk>): void;
 }
 
@@ -131,7 +131,7 @@ export class CountedAnswer implements AsyncIterableIterator<RelayedChunk, undefi
     this.#hooks.left(this.#rest);
   }
 
-  /** Returns the chunks that the reader did not read. */
+  /** Returns the next chunk that the reader did not read. */
   readonly #rest = async (): Promise<SourceChunk> => {
     const { rest, tally, first } = this.#started;
     if (this.#first) {

@@ -47,9 +47,12 @@ export interface Answering<Answer> {
 
 /** Maximum delay before a retry, if the provider does not request a longer one. */
 const MAX_DELAY_MS = 5000;
-/** Maximum Retry-After that is accepted from a candidate. If it is longer, another candidate is tried. */
+/**
+ * Maximum Retry-After after which a candidate is retried while another candidate can be called. If Retry-After is
+ * longer, the other candidate is tried.
+ */
 const SHORT_WAIT_MS = 1000;
-/** Maximum Retry-After that is accepted from the last candidate. */
+/** Maximum Retry-After after which a candidate is retried if no other candidate can be called. */
 const LONG_WAIT_MS = 30_000;
 
 /** Thrown if no candidate answered. The message of `error` may contain the candidate's name for the model. */

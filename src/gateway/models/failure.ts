@@ -84,8 +84,8 @@ export function isProviderFault(error: ModelError): boolean {
 }
 
 /**
- * Returns whether the model must not be called for a while. This is the case if the provider sent Retry-After, or if
- * the account has no credit left.
+ * Returns whether the model must not be called for a while. This is the case if the provider reported a rate limit with
+ * Retry-After, or if the account has no credit left.
  */
 export function pausesProvider({ code, retryAfterMs }: ModelError): boolean {
   return code === 'no-credit' || (code === 'rate-limit' && retryAfterMs !== undefined);

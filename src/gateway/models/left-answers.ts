@@ -49,7 +49,7 @@ export function createLeftAnswers() {
         answer.end(undefined);
       } else open.set(answer, read(answer));
     },
-    /** Ends all answers that are being read. Resolves when their usage is known. */
+    /** Ends all answers that are being read. Resolves when `end` has been called for each of them. */
     async close(): Promise<void> {
       closed = true;
       for (const answer of open.keys()) answer.stop();

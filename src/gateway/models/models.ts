@@ -116,7 +116,7 @@ export interface AnswerStream {
   /** Whether all chunks before `finish` are raw. */
   readonly isRelayed: boolean;
   readonly chunks: AsyncIterableIterator<RelayedChunk>;
-  /** Ends the answer before its end. */
+  /** Stops reading the answer before it is complete. */
   readonly leave: () => void;
 }
 
@@ -422,7 +422,7 @@ function checkTexts(target: ModelTarget, texts: readonly Content[]): void {
   for (const text of texts) admitted(target, { messages: [text] });
 }
 
-/** The types of providers that show everything that they are paid for. */
+/** The types of providers whose models have no hidden thoughts. */
 const NEVER_HIDES: ReadonlySet<string> = new Set(['offline', 'scripted']);
 
 type Ending = Parameters<Answering<unknown>['end']>[0];

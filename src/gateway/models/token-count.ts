@@ -74,7 +74,7 @@ const ASCII = Uint8Array.from({ length: 128 }, (_, code) => {
   return code === 32 ? SPACE : MARK;
 });
 
-/** Counts tokens for the vendor with the highest count. */
+/** Counts tokens for the vendor with the highest count among the model's candidates. */
 export interface TokenCounter {
   /** Counts a whole request. */
   readonly prompt: (request: ModelRequest) => number;

@@ -8,8 +8,9 @@ import { countChunk, type SourceChunk } from './chunks.ts';
 import type { TokenCounter } from './token-count.ts';
 
 /**
- * Length of relayed text that is counted at once. It is long, because most answers end with the provider's own numbers,
- * so that their last part is never counted. It is short if the count is needed during the answer.
+ * Relayed text is counted in pieces of at least this length. The pieces are usually long, because most answers end with
+ * the provider's own counts, and then the last piece need not be counted. If the count is needed during the answer, the
+ * length is OFTEN_CHARS.
  */
 const COUNTED_CHARS = 64 * 1024;
 const OFTEN_CHARS = 1024;

@@ -41,9 +41,9 @@ ALTER TABLE links ADD COLUMN headers BLOB;
 `;
 
 /**
- * Moves the ids of contexts to a table of their own. A task that is answered with a message has no other link, and one
- * row without an index is stored in a third of the time. PostgreSQL has no such table, because a second statement would
- * take longer than the indexes.
+ * Moves the ids of contexts to a table of their own. If an agent answers with a message instead of a task, only the
+ * context is stored. A row in a table without a second index is stored in a third of the time. PostgreSQL has no such
+ * table, because a second statement would take longer than the indexes.
  */
 export const LINK_CONTEXTS_SCHEMA = `
 -- Maps our contexts to the remote agent's contexts.

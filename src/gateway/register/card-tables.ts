@@ -5,8 +5,8 @@
  * complete, and `cards.version` is the number of the current version. Each sort order has an index that includes
  * `deleted`. So only the index is read to skip the rows before an offset.
  *
- * `card_search` is an inverted index of the terms from search.ts: pieces of text, providers and capabilities. Each term
- * contains its workspace, so a search never reads another workspace's entries. SQLite merges the index often
+ * `card_search` is an inverted index of the terms from cards/terms.ts: pieces of text, providers and capabilities. Each
+ * term contains its workspace, so a search never reads another workspace's entries. SQLite merges the index often
  * (`automerge`), because cards are read far more often than they are written. This makes a search a third faster.
  */
 export const CARDS_SCHEMA = `

@@ -34,7 +34,10 @@ const POOL_SIZE = 5;
 
 export interface PostgresRegister extends Register {
   readonly kind: 'postgres';
-  /** Returns the id of this node. Other nodes see whether it is alive. It changes if the node loses its lease. */
+  /**
+   * Returns the id of this node, by which other nodes see whether it is alive. The id changes if the node loses its
+   * lease.
+   */
   readonly node: () => string;
   /** Calls `listener` when another node is gone. */
   onNodeGone(listener: () => void): void;
@@ -54,7 +57,7 @@ export function isPostgresRegister(register: Register): register is PostgresRegi
 }
 
 /**
- * Opens the register in the database of a task store, or in a database of this URL. Throws a StoreError if the database
+ * Opens the register in the database of a task store, or in the database at a URL. Throws a StoreError if the database
  * cannot be opened.
  */
 export async function openPostgresRegister(
@@ -99,7 +102,7 @@ async function registerIn(
     waiting?.abort();
   }
 
-  /** Reads a text of another node. Its payload is the id of that node and the text. */
+  /** Reads a text of another node. `payload` is the id of that node, followed by the text. */
   function hear(payload: string): void {
     const { id } = members;
     if (payload.startsWith(id)) return;

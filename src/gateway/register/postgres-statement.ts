@@ -9,8 +9,9 @@ interface Translated {
   /** The names of the parameters, in order. Empty if the parameters have no names. */
   readonly names: readonly string[];
   /**
-   * The name of the prepared statement. It depends on the text, because behind a pooler different versions of Parley may
-   * use the same connection. A statement that is made for one query, such as a search, has none until it is used again.
+   * The name of the prepared statement. It depends on the text, because behind a pooler different versions of Parley
+   * may use the same connection. A statement gets its name when it is used again. So a statement that is made for one
+   * query, such as a search, has no name.
    */
   name?: string;
 }

@@ -1,6 +1,6 @@
 /**
- * The register's tables in PostgreSQL. They have the same columns as in SQLite (key-tables.ts, card-tables.ts,
- * agent-tables.ts, budget-tables.ts), where they are explained.
+ * The register's tables in PostgreSQL. Most tables and columns are the same as in SQLite and are explained there
+ * (key-tables.ts, card-tables.ts, agent-tables.ts, budget-tables.ts). The comments here explain only the differences.
  *
  * All texts have the collation "C", which compares bytes, as SQLite does.
  */
@@ -130,9 +130,10 @@ const USAGE = `
   output_tokens ${NUMBER},
   nanos ${NUMBER}`;
 
-// `owner` is the node. `recovered` marks the reservation of a dead node whose usage was counted by another node. It is
-// kept for a day, so that the node, if it was only suspended, counts the rest.
-// `settled` has the batches of usage that were stored, so that a batch is not stored again after a lost connection.
+// `owner` is the node. `recovered` is true if the owner seemed to be dead and another node has counted an estimate of
+// the call's usage. The row is kept until it expires, a day after the call began. If the owner was only suspended and
+// settles the call later, it counts only the difference to the estimate. `settled` has the batches of usage that were
+// stored, so that a batch is not stored again after a lost connection.
 const BUDGETS = `
 CREATE TABLE parley.spending (
   workspace ${TEXT},
@@ -205,7 +206,8 @@ CREATE UNLOGGED TABLE parley.rate_buckets (
   name ${TEXT} PRIMARY KEY,
   remaining double precision NOT NULL,
   at timestamptz NOT NULL,
-  -- The last request: how many requests it wanted and got, and the limit.
+  -- The last update: how many requests were admitted and how many had been waiting, and the limit (burst, and
+  -- requests per minute).
   taken double precision NOT NULL,
   wanted double precision NOT NULL,
   burst double precision NOT NULL,

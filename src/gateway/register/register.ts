@@ -2,8 +2,8 @@
  * The gateway's register: keys, model cards, agents, spending and the audit log. It is an SQLite file
  * (sqlite-register.ts), or it is in the PostgreSQL database that also has the tasks (postgres-register.ts).
  *
- * SQLite answers at once, and PostgreSQL answers later. Code that uses the register is written once, as generators. Each
- * `yield*` runs one statement. With SQLite, `read`, `transaction` and `change` return the result itself. With
+ * SQLite answers at once, and PostgreSQL answers later. Code that uses the register is written once, as generators.
+ * Each `yield*` runs one statement. With SQLite, `read`, `transaction` and `change` return the result itself. With
  * PostgreSQL, they return a promise.
  *
  *   const find = statement('SELECT name FROM agents WHERE workspace = $workspace');
@@ -14,8 +14,8 @@
  *
  * The SQL is valid in both databases, or there are two texts. Parameters are `?`, `?1` or `$name`.
  *
- * Other processes may write to the register while the gateway runs. So code that caches its contents must check
- * `changed`.
+ * Other processes may write to the register while the gateway runs. So code that caches contents of the register must
+ * check `changed`.
  */
 import type { MaybePromise } from '../../base/index.ts';
 

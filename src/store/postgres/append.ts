@@ -51,7 +51,7 @@ export interface ScopedAppend extends Append {
   readonly position: number;
 }
 
-/** An append, and the positions in the batch of the appends that were joined to it. */
+/** One append, or several joined appends. `parts` has the positions of all of them in the batch. */
 interface Joined {
   readonly append: ScopedAppend & {
     entries: LogEntry[];
@@ -82,7 +82,7 @@ export async function appendBatch(
     if (isOk[at]) for (const part of parts) outcomes[part] = 'ok';
     else if (parts.length > 1) undecided.push(...parts);
   }
-  // The first of the joined appends may be a conflict, but not the others.
+  // Possibly not all of the joined appends are conflicts. So they are written one by one.
   for (const part of undecided) {
     const [ok] = await write(appender, batch.slice(part, part + 1));
     if (ok) outcomes[part] = 'ok';

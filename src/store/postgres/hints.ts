@@ -11,7 +11,7 @@ export interface Hint {
   /** Ids of tasks whose changes `from` wants to know. */
   readonly follow?: readonly string[] | undefined;
   readonly from?: string | undefined;
-  /** Webhooks that were saved or removed, as task id and configuration id. */
+  /** Webhooks that were replaced or removed, as task id and configuration id. */
   readonly push?: readonly (readonly [string, string])[] | undefined;
   /** There are requests or answers to read. */
   readonly mail?: boolean | undefined;
@@ -21,7 +21,7 @@ export interface Hint {
 
 /** Minimum time between two notifications of changes. The changes in between are collected. */
 const COLLECT_MS = 10;
-/** Maximum length of a notification. PostgreSQL refuses 8000 bytes or more. */
+/** Maximum number of characters of the ids in a notification. PostgreSQL refuses 8000 bytes or more. */
 const MAX_CHARS = 2000;
 
 /** Collects hints and sends them. */

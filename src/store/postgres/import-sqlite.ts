@@ -122,7 +122,10 @@ export async function importSqlite(
   }
 }
 
-/** Starts the import, or checks that the unfinished one in the database is of the same file. */
+/**
+ * Starts the import, unless the database already contains an import of the same file. Throws a StoreError if the
+ * database contains other tasks.
+ */
 async function begin(db: Postgres, source: string, cursorKey: Uint8Array): Promise<void> {
   await db.transaction(async (tx) => {
     // One import at a time.

@@ -77,7 +77,7 @@ export class Membership {
   /** The time until which the lease is certainly valid, on the monotonic clock. Undefined if there is no lease. */
   #validUntil: number | undefined;
   #renewAt = 0;
-  /** The nodes that had no lock at the last look. */
+  /** The nodes that had lost their lock at the last look. */
   #suspects: ReadonlySet<string> = new Set();
   #session: PostgresSession | undefined;
   #sessionSince = Infinity;
@@ -106,7 +106,10 @@ export class Membership {
     this.#listeners.push(listener);
   }
 
-  /** Joins the other nodes. Each part that calls this calls `stop` later, and the node leaves with the last one. */
+  /**
+   * Joins the other nodes. Each part of the process that calls this must call `stop` later. The node leaves with the
+   * last `stop`.
+   */
   async start(): Promise<void> {
     this.#users++;
     await (this.#started ??= this.#start());
@@ -149,7 +152,7 @@ export class Membership {
     if (listen) void this.#keepSession(id);
   }
 
-  /** Runs every LOOK_MS. Never throws. */
+  /** Runs at least every LOOK_MS. Never throws. */
   async #tick(): Promise<void> {
     const { logger } = this.#options;
     if (this.#validUntil !== undefined && performance.now() >= this.#validUntil) {
@@ -251,7 +254,7 @@ export class Membership {
         if ((listener.channel ?? own) === channel) listener.onNotification?.(payload);
       }
     });
-    // If an earlier session still has the lock, the database has not noticed yet that it has ended.
+    // If an earlier session still has the lock, the database has not noticed yet that the earlier session has ended.
     const [lock] = await session.query<{ locked: boolean }>(TRY_LOCK, [this.#number]);
     const channels = new Set(this.#listeners.map(({ channel }) => channel ?? own)).add(own);
     for (const channel of channels) await session.query(`LISTEN ${channel}`);

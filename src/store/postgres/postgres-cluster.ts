@@ -43,7 +43,10 @@ export interface ClusterStats {
   readonly lagEvents: number;
 }
 
-/** Interval of the queries for tasks and requests while hints arrive. Otherwise, they follow each look at the nodes. */
+/**
+ * Interval of the queries for tasks and requests while hints arrive. If hints do not arrive, these queries run after
+ * each look at the nodes.
+ */
 const POLL_MS = 1000;
 /** How long a node reports the changes of a task to a follower. Followers ask again at each poll. */
 const FOLLOW_MS = 5 * POLL_MS;
@@ -80,13 +83,13 @@ export class PostgresCluster implements StoreCluster {
   readonly #followers = new Map<string, Map<string, number>>();
   /** The webhooks whose events this node delivers, by task id and configuration id. */
   readonly #pushes = new Map<string, PushKey>();
-  /** The tasks that are still to be released, with their epochs. After a failure, this is tried again. */
+  /** The tasks that are still to be released, with their epochs. After a failure, the release is tried again. */
   readonly #released = new Map<string, number>();
   #watchTimer: NodeJS.Timeout | undefined;
   #polledAt = 0;
   /**
-   * Until this time, the database may have tasks of this node that it does not execute. A statement whose connection
-   * was lost may have claimed or created them, even a while later.
+   * Until this time, the database may have tasks of this node that this node does not execute. A statement whose
+   * connection was lost may have claimed or created them, even a while later.
    */
   #uncertainUntil = 0;
 
@@ -154,7 +157,8 @@ export class PostgresCluster implements StoreCluster {
     clearTimeout(this.#watchTimer);
     this.#mail.close();
     const { peers } = this.#members;
-    // Another part of this process may need the lease for longer, so the other nodes would not look for the tasks.
+    // The tasks are released here, because another part of this process may keep the lease. While the lease is valid,
+    // the other nodes do not take over tasks of this node.
     await this.#db.run(CLUSTER_SQL.releaseAll, [this.node]).catch(() => undefined);
     await this.#members.stop();
     this.#hints.tell(peers, { orphans: true });
@@ -239,7 +243,7 @@ export class PostgresCluster implements StoreCluster {
     }
   }
 
-  /** Called by the store when a webhook that another node may have opened was saved or removed. */
+  /** Called by the store when a webhook was replaced or removed. Another node may be delivering its events. */
   pushChanged({ taskId, configId }: PushKey): void {
     this.#hints.tell(this.#members.peers, { push: [[taskId, configId]] });
   }
@@ -265,7 +269,10 @@ export class PostgresCluster implements StoreCluster {
     if (orphans) this.#member?.orphaned();
   }
 
-  /** Starts to report changes of tasks to another node. It may have missed the latest ones. */
+  /**
+   * Starts to report changes of tasks to another node. Reports a change at once, because the other node may have missed
+   * the latest changes.
+   */
   #follow(taskIds: readonly string[], node: string): void {
     const until = performance.now() + FOLLOW_MS;
     for (const taskId of taskIds) {

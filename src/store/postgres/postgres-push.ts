@@ -62,7 +62,8 @@ export function saveValues(
 }
 
 export const PUSH_SQL = statements('push_', {
-  // Saves a webhook. The lock keeps the task until the webhook is saved, and does not delay appends.
+  // Saves a webhook. Because of the lock, the task cannot be removed before the webhook is saved. The lock does not
+  // delay appends.
   save: `WITH task AS (SELECT id FROM parley.tasks WHERE task_id = $1 FOR KEY SHARE),
        saved AS (
          INSERT INTO parley.push
@@ -236,7 +237,7 @@ export class PostgresPush {
   }
 }
 
-/** Adds a dead letter to its webhook. Returns the number of the webhook, or undefined if it does not exist. */
+/** Adds a dead letter to its webhook. Returns the number of the webhook, or undefined if the webhook does not exist. */
 export async function addDeadLetter(tx: Executor, letter: DeadLetter): Promise<number | undefined> {
   const { seq, reason, attempts, at } = letter;
   const values = [...pushValues(letter), seq, toPostgresText(reason), attempts, at];

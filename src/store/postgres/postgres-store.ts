@@ -1,12 +1,12 @@
 /**
  * A task store in PostgreSQL, which several processes can use at the same time.
  *
- * A batch of appends is one call of a function in the database, and one transaction. An append is acknowledged only when
- * the database has committed it. If the connection is lost, the store connects again and finds out whether the batch was
- * written (see append.ts).
+ * A batch of appends is one call of a function in the database, and one transaction. An append is acknowledged only
+ * when the database has committed it. If the connection is lost, the store connects again and finds out whether the
+ * batch was written (see append.ts).
  *
- * Lists have the same order as in the other stores. The time of a status change is that of the database's clock. Totals
- * come from counters. The tasks of a context, and those that match `updatedSince`, are counted for every page.
+ * Lists have the same order as in the other stores. The time of a status change comes from the database's clock. Totals
+ * come from counters. The tasks of a context, and the tasks that match `updatedSince`, are counted for every page.
  */
 import { BoundedMap, StoreError } from '../../base/index.ts';
 import {

@@ -1,4 +1,6 @@
-/** The metrics of a task store. Only a store in PostgreSQL has some: of its connections, and of the cluster. */
+/**
+ * The metrics of a task store. Only a store in PostgreSQL has metrics. They are about its connections and the cluster.
+ */
 import type { Metrics } from '../../base/metrics/index.ts';
 import type { TaskStore } from '../../tasks/index.ts';
 import { PostgresStore } from './postgres-store.ts';

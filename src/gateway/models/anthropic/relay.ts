@@ -1,6 +1,7 @@
 /**
  * Relays a request to Anthropic, or to another provider with Anthropic's API. The provider gets the client's own
- * request, with the provider's name for the model. In the answer, only the name of the model is changed.
+ * request with few changes, such as the provider's name for the model. In the answer, only the name of the model is
+ * changed.
  */
 import { isObject } from '../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../agent/index.ts';
@@ -101,8 +102,8 @@ function headersOf(input: RelayInput): Record<string, string> {
 }
 
 /**
- * Lowers the tokens for thoughts if a budget has lowered `max_tokens`, because Anthropic requires that they are fewer
- * than `max_tokens`.
+ * If the gateway has lowered `max_tokens`, lowers the tokens for thoughts too, because Anthropic requires that they are
+ * fewer than `max_tokens`. Disables thinking if too few tokens would remain.
  */
 function thinkingWithin({ thinking, max_tokens: asked }: MessagesBody, maxTokens: number): object {
   const budget = thinking?.budget_tokens ?? 0;
@@ -122,8 +123,8 @@ function withoutForeign(messages: readonly InputMessage[]): readonly InputMessag
       return type !== 'redacted_thinking' || typeof data !== 'string' || !isOwnSignature(data);
     });
     if (own.length === content.length) return [message];
-    // Anthropic refuses an empty message. It is left out, because Anthropic joins the user messages before and after
-    // it.
+    // Anthropic refuses an empty message, so such a message is left out. Anthropic joins the user messages before and
+    // after it.
     return own.length === 0 ? [] : [{ ...message, content: own }];
   });
 }

@@ -1,6 +1,6 @@
 /**
  * Converts a request of Anthropic's Messages API to a ModelRequest, for providers with another API. Markers for
- * Anthropic's cache are ignored. Fields and blocks that would change the answer are refused, never ignored.
+ * Anthropic's cache are ignored. Unsupported fields and blocks that would change the answer are refused, never ignored.
  */
 import type { JsonObject } from '../../../base/index.ts';
 import type { Content, ContentPart, ModelRequest, ToolDeclaration } from '../../../agent/index.ts';

@@ -1,6 +1,6 @@
 /**
- * Relays a request to Google, or to another provider with Google's API. The provider gets the client's own request. In
- * the answer, only the name of the model is changed.
+ * Relays a request to Google, or to another provider with Google's API. The provider gets the client's own request with
+ * few changes. In the answer, only the name of the model is changed.
  */
 import { defined, isObject } from '../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../agent/index.ts';

@@ -1,6 +1,6 @@
 /**
  * Converts a request of Google's Gemini API to a ModelRequest, for providers with another API. Safety settings are
- * ignored. Fields and parts that would change the answer are refused, never ignored.
+ * ignored. Unsupported fields and parts that would change the answer are refused, never ignored.
  */
 import type { JsonObject, JsonValue } from '../../../base/index.ts';
 import type {

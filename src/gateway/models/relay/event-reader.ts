@@ -1,6 +1,6 @@
 /**
- * Reads a vendor's stream of events. Events that the relay does not watch are returned as they came. The others are
- * parsed, and may be changed or dropped.
+ * Reads a vendor's stream of events. Events that the relay does not watch are returned without being parsed. Watched
+ * events are parsed, and may be changed or dropped.
  */
 import { isObject, TextCollector } from '../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../agent/index.ts';

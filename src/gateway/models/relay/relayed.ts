@@ -1,6 +1,6 @@
 /**
  * Sends a relayed request and returns the answer. It uses undici's dispatcher and no generators, because `fetch`, web
- * streams and a generator for each step would take more time than the rest of the work for an event.
+ * streams and a generator for each step would take more time than all other work for an event.
  *
  *   for await (const chunk of relayed(relay, target, signal)) …       // raw chunks, then `finish`
  *
@@ -34,7 +34,7 @@ const DONE: IteratorReturnResult<undefined> = { value: undefined, done: true };
 
 let shared: Dispatcher | undefined;
 
-/** Returns the connections to vendors. Like those of `fetch`, they use a proxy if NODE_USE_ENV_PROXY is 1. */
+/** Returns the connections to vendors. Like the connections of `fetch`, they use a proxy if NODE_USE_ENV_PROXY is 1. */
 function connections(): Dispatcher {
   const options = { keepAliveTimeout: KEEP_ALIVE_MS, connect: { timeout: CONNECT_MS } };
   const usesProxy = process.env['NODE_USE_ENV_PROXY'] === '1';
@@ -248,7 +248,7 @@ class RelayedAnswer
     const controller = this.#controller;
     if (this.#unread.length <= MAX_UNREAD_CHARS || controller?.paused !== false) return;
     controller.pause();
-    // The vendor cannot send while the reader is slow.
+    // While reading is paused, the vendor cannot send. So the time without data does not count.
     this.#timeouts?.hold();
   }
 
@@ -299,7 +299,7 @@ class RelayedAnswer
     return new ModelError('failed', message);
   }
 
-  /** Ends the answer with an error. Text that has arrived can still be read before it. */
+  /** Ends the answer with an error. Text that has arrived can still be read before the error. */
   #fail(cause: unknown): void {
     if (this.#over) return;
     try {

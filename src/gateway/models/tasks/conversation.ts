@@ -105,7 +105,8 @@ function shownTo(target: ModelTarget): (part: ContentPart) => ContentPart {
 
 /**
  * Returns the user's message and the answer. The turn is empty if one of them is missing, because models require
- * alternating roles. If the message contains its whole conversation, the turn contains it too, and `isWhole` is true.
+ * alternating roles. If the message contains a whole conversation, the turn begins with this conversation, and
+ * `isWhole` is true.
  */
 function turnOf({ history = [], status, artifacts = [], metadata = {} }: Task): {
   readonly turn: Content[];

@@ -1,5 +1,5 @@
 /**
- * Selects the providers of a model whose API is the one that the client uses. The client's request is passed on to them
+ * Selects the providers of a model that have the client's API. The client's request is passed on to these providers
  * without conversion.
  */
 import type { ModelRequest } from '../../../agent/index.ts';
@@ -27,8 +27,9 @@ export function mayRelay(
 }
 
 /**
- * Returns the converted request, for providers with another API. If the request cannot be converted, returns only the
- * providers of this type, or throws the error of the conversion if there are none.
+ * Returns the model with the providers that may be called, and the converted request. If all providers have the
+ * client's API, a rough conversion is enough. If the request cannot be converted, returns only the providers with the
+ * client's API. If there are none, throws the error of the conversion.
  */
 export function prepared(
   target: ModelTarget,

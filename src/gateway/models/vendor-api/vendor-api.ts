@@ -1,8 +1,8 @@
 /**
  * The common part of the endpoints for the vendors' own clients, such as `/v1/chat/completions` and `/v1/messages`. An
  * endpoint converts the request, the answer and the errors. This file finds the model, calls the providers with
- * failover, stops when the client disconnects, and counts the answers in progress. Requests create no task. Only their
- * usage is stored.
+ * failover, stops when the client disconnects, and counts the answers in progress. It creates no task. Only the usage
+ * is stored. The Responses API stores its responses itself.
  *
  *   const api = createVendorApi({ models });
  *   defineRoute({ …, handle: ({ body, ...input }) => api.answer(input, {

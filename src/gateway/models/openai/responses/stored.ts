@@ -1,8 +1,8 @@
 /**
  * Stores responses for `previous_response_id`. A stored response is a completed task of the caller's workspace. The
  * task belongs to a separate endpoint (`responses`), so that no other endpoint shows it. The task's context id is the
- * id of the response. The task contains the items of the request and of the answer. The items of earlier responses are
- * in the response with the id `previous`. The task expires like any other task.
+ * id of the response. The task contains the items of the request and of the answer. It does not contain the items of
+ * earlier responses. `previous` is the id of the response before this one. The task expires like any other task.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import * as z from 'zod';
