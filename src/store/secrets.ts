@@ -1,9 +1,9 @@
 /**
  * Encrypts secrets at rest with AES-256-GCM.
  *
- * The operator provides the key (PARLEY_SECRET_KEY). Otherwise a random key is stored in a file, which is created when
- * the first secret is encrypted. Older keys can still decrypt. They are the operator's previous key and the keys in the
- * file that do not encrypt. So a new key can be introduced without losing secrets.
+ * The operator can provide the key (PARLEY_SECRET_KEY). Without such a key, a random key is stored in a file, which is
+ * created when the first secret is encrypted. Older keys can still decrypt. They are the operator's previous key and
+ * the keys in the file that do not encrypt. So a new key can be introduced without losing secrets.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, scryptSync } from 'node:crypto';
 import { reasonOf } from '../base/index.ts';

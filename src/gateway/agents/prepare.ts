@@ -141,8 +141,8 @@ export function createPrepare(links: TaskLinks, outgoing: Outgoing): Prepare {
         : { taskId: remote.taskId ?? '' },
     });
     call.signal.throwIfAborted();
-    // If the message may be sent again after a crash, its link is saved before it is sent. The link contains the
-    // sender. Without this link, an answer would be sent again with the sender of the previous message.
+    // If the message may be sent again after a crash, the link is saved before the message is sent. The link contains
+    // the sender. Without this link, an answer would be sent again with the sender of the previous message.
     const savesFirst = params !== undefined && (isAnswer || settings.deduplicates === true);
     return { reading, follower, service, call, sender, sends: params !== undefined, savesFirst };
   }

@@ -12,7 +12,10 @@ import type { Attribution } from '../telemetry/attribution.ts';
 import { HeaderValue } from './config.ts';
 import type { RemoteAgent } from './remote.ts';
 
-/** Limits of the accepted output modes. They are low because the modes are stored for months, longer than the task. */
+/**
+ * Limits of the accepted output modes. They are low because the modes are stored for three months, possibly longer than
+ * the task.
+ */
 const MAX_MODES = 100;
 const MAX_MODE_CHARS = 256;
 

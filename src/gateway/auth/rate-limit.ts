@@ -31,7 +31,7 @@ export function tooManyRequests(left: number, { requestsPerMinute }: RateLimit):
   });
 }
 
-/** Creates a rate limiter that answers at once. */
+/** Creates a rate limiter in memory. Its `take` never returns a promise. */
 export function createRateLimiter({
   now = Date.now,
   maxNames = MAX_NAMES,

@@ -1,7 +1,7 @@
 /**
- * The budget store in PostgreSQL, for several nodes. Every change is one transaction. It locks the counters of its
- * budgets, so that the budgets are exact across nodes. The calls that begin or end while a transaction is in progress
- * are stored together by the next one. So a busy budget needs fewer transactions than calls.
+ * The budget store in PostgreSQL, for several nodes. Every change is one transaction. The transaction locks the
+ * counters that it changes, so that the budgets are exact across nodes. The calls that begin or end while a transaction
+ * is in progress are stored together by the next transaction. So a busy budget needs fewer transactions than calls.
  *
  * A node that dies leaves reservations behind. When another node sees that the node is gone, it ends these reservations
  * and counts the usage that is known. If the node was only suspended, it later counts the difference to the actual

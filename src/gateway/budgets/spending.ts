@@ -2,14 +2,15 @@
  * Enforces budgets in tokens and money. Before a call, its prompt and its longest possible answer are reserved. After
  * the call, the actual usage replaces the reservation.
  *
- *   const reservation = await spending.reserve({ caller, model, pricing, prompt: () => countPrompt(request, vendor) });
+ *   const reservation = await spending.reserve({ caller, model, pricing, prompt: () => promptOf(target, request, relay) });
  *   … call the provider, with at most reservation.maxOutputTokens …
  *   reservation.settle({ inputTokens, outputTokens, cost });      // or reservation.release(), if nothing was used
  *
  * All budgets of a call must have room: the budget of its workspace, the budget of its key or JWT subject, and the
  * limit of its task. A call is refused if there is no room for its prompt and a small answer. Otherwise the answer is
- * limited to the room that is left. A budget can be exceeded only if the tokens of a prompt were underestimated, or if
- * an agent uses more than its setting `usage`. A call without any budget is counted, but not reserved.
+ * limited to the room that is left. A budget can still be exceeded, for example if the tokens of a prompt were
+ * underestimated, or if an agent uses more than its setting `usage`. A call without any budget is counted, but not
+ * reserved.
  *
  * Usage that cannot be stored is kept in memory, and is stored together with later usage.
  */

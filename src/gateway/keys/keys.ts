@@ -193,8 +193,9 @@ export function createKeys(options: KeysOptions) {
     get: (workspace: string, id: string) => register.read(() => find(workspace, id)),
 
     /**
-     * Changes the settings of a key, with effect from the next request. Throws `conflict` if the key is revoked. Also
-     * throws `conflict` if no key of the workspace would have `keys:write` after the change, unless `force` is true.
+     * Changes the settings of a key. The change takes effect at once, and on other nodes within a second. Throws
+     * `conflict` if the key is revoked. Also throws `conflict` if no key of the workspace would have `keys:write` after
+     * the change, unless `force` is true.
      */
     edit(
       workspace: string,
@@ -267,8 +268,9 @@ export function createKeys(options: KeysOptions) {
     },
 
     /**
-     * Revokes a key. This takes effect at once and cannot be undone. Throws `conflict` for the workspace's last key with
-     * `keys:write`, unless `force` is true. Does nothing if the key is already revoked.
+     * Revokes a key. This cannot be undone. It takes effect at once, and on other nodes within a second. Throws
+     * `conflict` for the workspace's last key with `keys:write`, unless `force` is true. Does nothing if the key is
+     * already revoked.
      */
     revoke: (
       workspace: string,

@@ -90,8 +90,8 @@ export interface Models extends Catalogue {
   ): AsyncGenerator<AnswerChunk>;
   /**
    * Streams one answer like `chat`, with the model's thoughts. Resolves when the answer has begun. A provider that
-   * accepts the format of `relay` gets the client's own request. Its answer is returned unchanged, as raw chunks. Other
-   * providers get `request`.
+   * accepts the format of `relay` gets the client's own request. Its answer is returned in the same format, as raw
+   * chunks. Other providers get `request`.
    */
   answer(target: ModelTarget, request: ModelRequest, options: AnswerOptions): Promise<AnswerStream>;
   /** Computes the embeddings of the texts. Throws the same errors as `chat`. */
@@ -291,7 +291,7 @@ export function createModels(options: ModelsOptions): Models {
       // After the caller has left, the call continues (readOn).
       const onAbort = () => signal.aborted || begun.stop(within.reason);
       within.addEventListener('abort', onAbort);
-      // Otherwise Node.js would keep `within`, and all that the listener refers to, in memory.
+      // If the listener were not removed, Node.js would keep `within`, and all that the listener refers to, in memory.
       const forget = () => within.removeEventListener('abort', onAbort);
       try {
         const first = await raceAbort(begun.first, within);

@@ -1,7 +1,7 @@
 /**
- * Counts the tokens of a prompt for budgets. A provider with the client's own API gets the client's request unchanged.
- * This request may contain texts that the converted request does not contain. These texts are counted too, because
- * otherwise a caller could hide a long prompt in them.
+ * Counts the tokens of a prompt for budgets. A provider with the client's own API gets the client's request without
+ * conversion. This request may contain texts that the converted request does not contain. These texts are counted too,
+ * because otherwise a caller could hide a long prompt in them.
  */
 import type { ModelRequest } from '../../agent/index.ts';
 import type { Relay } from './relay/relay.ts';

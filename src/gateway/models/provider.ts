@@ -58,8 +58,8 @@ export interface Provider {
 const MAX_KEPT = 256;
 
 /**
- * Returns the configured providers and those that need no configuration, by name. Providers in `before` with the same
- * settings are kept, with the state of their circuit breakers.
+ * Returns the configured providers and the providers that need no configuration, by name. Providers in `before` with
+ * the same settings are kept, with the state of their circuit breakers.
  */
 export function createProviders(
   given: ProvidersConfig,

@@ -12,7 +12,10 @@ const REFUSED: Readonly<Record<number, string>> = {
   429: 'limited',
 };
 
-/** With HTTP/2, a client can send any word as the method. The labels have only these. */
+/**
+ * With HTTP/2, a client can send any word as the method. Only these methods become labels. All others are counted as
+ * `other`.
+ */
 const VERBS: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',

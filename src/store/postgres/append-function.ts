@@ -3,7 +3,7 @@
  *
  * For each append, it checks the sequence number, the scope, the epoch and the message ids, and then writes the entries
  * and the head. It returns one character per append: `1` if the append was written, `0` for a conflict. Counters are
- * updated last, in a fixed order, so that two batches do not wait for each other.
+ * updated last, in a fixed order, so that two batches do not wait for each other in a circle.
  *
  * An older node may still run while the database has a newer version, so a changed function gets a new name.
  */

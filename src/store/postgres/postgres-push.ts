@@ -169,8 +169,8 @@ export class PostgresPush {
     const rows = changes.map(({ progress, ...key }) => {
       return [...pushValues(key), ...progressColumns(progress)];
     });
-    // The rows are sorted, so that two transactions do not wait for each other. A later change of a webhook replaces an
-    // earlier one.
+    // The rows are sorted, so that two transactions do not wait for each other in a circle. A later change of a webhook
+    // replaces an earlier one.
     const latest = new Map(rows.map((row) => [`${row[0]} ${row[1]}`, row]));
     const sorted = [...latest].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
     const columns = (rows[0] ?? []).map((_, column) => sorted.map((row) => row[column]));

@@ -51,7 +51,7 @@ export interface Exchange {
   pending?(): Promise<void> | undefined;
   /** Converts a relayed stream for clients that do not get server-sent events. */
   readonly passed?: ((texts: AsyncIterable<string>) => AsyncIterable<string>) | undefined;
-  /** The headers of a stream. Default: those of server-sent events. */
+  /** The headers of a stream. Default: the headers of server-sent events. */
   readonly streamHeaders?: Readonly<Record<string, string>> | undefined;
 }
 
