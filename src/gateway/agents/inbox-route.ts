@@ -72,9 +72,9 @@ export function inboxRoute({ agents }: { readonly agents: Agents }): GatewayRout
     verb: 'GET',
     path: '/a2a/inbox',
     scope: 'any',
-    summary: 'The number of tasks and the task that changed last, of the gateway and each agent',
+    summary: 'For the gateway and each agent: the number of tasks, and the task that changed last',
     detail:
-      'For a program that shows tasks: if the response is the same as before, no task was added or removed, and none has changed its state. The tasks of the gateway itself need the scope tasks:read, and those of agents agents:use.',
+      'For a program that shows tasks: if the response is the same as before, no task was added or removed, and none has changed its state. The tasks of the gateway itself need the scope tasks:read. The tasks of agents need the scope agents:use.',
     query: Query,
     answers: {
       200: {

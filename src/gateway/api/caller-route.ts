@@ -24,7 +24,7 @@ export function callerRoute(): GatewayRoute {
     verb: 'GET',
     path: '/a2a/caller',
     scope: 'any',
-    summary: 'The workspace, the name and the scopes of the key that the request has',
+    summary: 'The workspace, the name and the scopes of the caller',
     answers: { 200: { description: 'The caller', schema: CallerView } },
     handle: async ({ caller }) => {
       const { workspace: workspaceId, keyId, keyName, subject } = caller;

@@ -17,7 +17,7 @@ const AuditQuery = z.object({
     'Only changes by this actor: `key:ID`, `oidc:SUBJECT`, `cli`, or the name that a key had at that time',
   ),
   action: NameFilter.describe(
-    'Only this action, such as `key.create`, or all that begin with a word, such as `key`',
+    'Only this action, such as `key.create`, or all actions that begin with this word, such as `key`',
   ),
   subject: NameFilter.describe('Only changes of the key, model card or agent with this id'),
   from: Day.optional().describe('The first day, in UTC'),

@@ -118,7 +118,7 @@ export function usageRoutes(options: UsageRoutesOptions): GatewayRoute[] {
         if (workspace === undefined && isByTask({ by, filter })) {
           throw new A2AError(
             'invalidParams',
-            'Usage by context or task is of one workspace: set workspaceId',
+            'Usage by context or task can be read only for one workspace at a time: set workspaceId',
           );
         }
         return { body: await usage(workspace, query, by, filter) };
@@ -130,13 +130,16 @@ export function usageRoutes(options: UsageRoutesOptions): GatewayRoute[] {
       scope: 'audit:read',
       summary:
         'The budgets of the workspace, its keys and its JWT subjects, with what is spent and reserved',
-      detail: `The budget of the workspace comes first, then those of its usable keys, the newest first, then those of its JWT subjects: first the subjects that the configuration names, then others that have used something. ${PAGING}`,
+      detail: `The budget of the workspace comes first. The budgets of its usable keys follow, the newest keys first, and then the budgets of its JWT subjects. Subjects that the configuration names come before other subjects that have used something. ${PAGING}`,
       query: BudgetsQuery,
       answers: { 200: { description: 'The budgets', schema: BudgetPage } },
       handle: async ({ caller, query }) => {
         const workspace = askedWorkspace(caller, query.workspaceId);
         if (workspace === undefined) {
-          throw new A2AError('invalidParams', 'Budgets are of one workspace: set workspaceId');
+          throw new A2AError(
+            'invalidParams',
+            'Budgets can be listed only for one workspace at a time: set workspaceId',
+          );
         }
         return { body: await spending.budgets(workspace, query) };
       },

@@ -2,7 +2,8 @@
  * Enforces budgets in tokens and money. Before a call, its prompt and its longest possible answer are reserved. After
  * the call, the actual usage replaces the reservation.
  *
- *   const reservation = await spending.reserve({ caller, model, pricing, prompt: () => promptOf(target, request, relay) });
+ *   const prompt = () => promptOf(target, request, relay);
+ *   const reservation = await spending.reserve({ caller, model, pricing, prompt });
  *   … call the provider, with at most reservation.maxOutputTokens …
  *   reservation.settle({ inputTokens, outputTokens, cost });      // or reservation.release(), if nothing was used
  *

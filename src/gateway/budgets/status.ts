@@ -14,11 +14,11 @@ export const BudgetStatus = z.object({
   startsOn: z.iso
     .date()
     .optional()
-    .describe('The first day of the current period. Missing for a budget in total'),
+    .describe('The first day of the current period. Missing if the period is total'),
   resetsAt: z.iso
     .datetime()
     .optional()
-    .describe('The time when the next period begins. Missing for a budget in total'),
+    .describe('The time when the next period begins. Missing if the period is total'),
 });
 export type BudgetStatus = Readonly<z.infer<typeof BudgetStatus>>;
 

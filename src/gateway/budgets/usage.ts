@@ -28,7 +28,7 @@ export const UsageRow = z.object({
   keyName: z.string().optional().describe('The current name of the key'),
   subject: z.string().optional().describe('The subject of a JWT, for callers without a key'),
   model: z.string().optional(),
-  agent: z.string().optional().describe('The agent, for calls of an agent behind the gateway'),
+  agent: z.string().optional().describe('The agent, for calls to an agent behind the gateway'),
   contextId: z.string().optional(),
   taskId: z.string().optional().describe("Missing for requests without a task, in a vendor's API"),
   calls: z.int().describe('The number of calls, including those that failed'),
