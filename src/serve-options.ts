@@ -80,15 +80,15 @@ export interface ServeOptions {
   readonly sweep?: false;
   readonly authenticate?: Authenticate;
   /**
-   * Returns whether `authenticate` accepts callers without credentials at the moment. The card then declares no
-   * security. Default: it never does.
+   * Returns whether `authenticate` accepts callers without credentials at the moment. If it returns true, the card
+   * declares no security. By default, callers without credentials are not accepted.
    */
   readonly anonymous?: () => boolean;
   /** The certificate of a server that `listen` starts. Without it, the server uses plain HTTP. */
   readonly tls?: TlsPair;
   /** The gRPC binding: `grpcBinding()` of `parley-a2a/grpc`. Default: no gRPC. */
   readonly grpc?: GrpcBinding | undefined;
-  /** The port of gRPC, where `listen` serves only gRPC. By default, gRPC is on the same port as HTTP. */
+  /** The port on which `listen` serves only gRPC. By default, gRPC is on the same port as HTTP. */
   readonly grpcPort?: number | undefined;
   /**
    * Whether requests that come through a proxy on this machine are trusted like other local requests. By default,

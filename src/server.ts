@@ -91,9 +91,9 @@ export interface Listening {
    */
   setTls(pair: TlsPair): void;
   /**
-   * Listens on another address of this machine too, with the same port. By default, with the certificate of `tls`, if
-   * there is one. If the server itself listens on a loopback address, a request from another machine must have an added
-   * address, or the host of `publicUrl`, in its Host header.
+   * Listens on another address of this machine too, with the same port. By default, this address uses the certificate
+   * of the server's option `tls`, if it is set. If the server itself listens on a loopback address, a request from
+   * another machine must have an added address, or the host of `publicUrl`, in its Host header.
    */
   addAddress(host: string, options?: { readonly tls?: TlsPair }): Promise<AddedAddress>;
   close(ms?: number): Promise<void>;
@@ -121,8 +121,9 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
   const publicUrl = options.publicUrl && trimEndOf(options.publicUrl, '/');
   const signing = options.signing ?? temporarySigningKeys();
   let listeningAt = 'http://localhost';
-  /** Whether gRPC is served, and its port if this is not the port of the server. Known when the server listens. */
+  /** Whether gRPC is served. Set when the server listens. */
   let listensGrpc = false;
+  /** The port of gRPC, if it differs from the port of the server. Set when the server listens. */
   let grpcPort: number | undefined;
 
   const capabilities = {
@@ -166,7 +167,10 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     onState: options.onState,
     extendedCard: !offered.extendedAgentCard ? undefined : configured ? extended : true,
   });
-  /** The Host headers of the added addresses. Only they are accepted from other machines if `onlyAdded` is true. */
+  /**
+   * The Host headers of the added addresses. If `onlyAdded` is true, a request from another machine must have one of
+   * them, or the host of `publicUrl`.
+   */
   const addedHosts = new Set<string>();
   let onlyAdded = false;
   let source = { profile: agent.profile, authenticated: capabilities.authenticated };

@@ -1,6 +1,6 @@
 /**
  * This process as one of several nodes that share a store. It takes over the tasks of nodes that are gone, and executes
- * the requests of other nodes to its tasks.
+ * requests to its tasks that other nodes have received.
  */
 import { A2AError } from '../protocol/index.ts';
 import { accept, type IntakeOptions, notStored } from './intake.ts';
@@ -91,11 +91,11 @@ export class ClusterNode implements ClusterMember {
     return { stopped };
   }
 
-  /** Takes over tasks until there are none without a node. Never throws. */
+  /** Takes over tasks without a node, until none are left or this node can execute no more tasks. Never throws. */
   async #takeOver(): Promise<void> {
     const runtime = this.#runtime;
     this.#again = true;
-    // An executor that resumes only its own tasks (`resumes` is a function) must not get those of other nodes.
+    // An executor that resumes only its own tasks (`resumes` is a function) must not get the tasks of other nodes.
     if (this.#takingOver || typeof runtime.executor.rules?.resumes === 'function') return;
     this.#takingOver = true;
     try {

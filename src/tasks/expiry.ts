@@ -50,8 +50,8 @@ export interface Expired {
 }
 
 /**
- * Number of tasks that are processed at the same time. An execution that ignores its signal takes the whole grace time
- * to end.
+ * Maximum number of tasks that are processed at the same time. They are not processed one after the other, because an
+ * execution that ignores its signal takes the whole grace time to end.
  */
 const BATCH = 64;
 
@@ -147,8 +147,8 @@ function fail(runtime: ExpiryRuntime, error: unknown, text: string, taskId?: str
 }
 
 /**
- * Maximum number of times that a page is read again because some of its tasks have expired. Each time, the next tasks
- * move up.
+ * Maximum number of times that a page is read again because some of its tasks have expired. Each time, the tasks that
+ * follow move up to this page, and they may have expired too.
  */
 const MAX_READS = 8;
 
@@ -165,13 +165,15 @@ export async function unexpired(
       expired.map((head) => expireTask(runtime, head, head.status.state)),
     );
     if (reads < MAX_READS && outcomes.some((outcome) => outcome !== undefined)) continue;
-    // The remaining expired tasks are being read, so they cannot be removed yet.
+    // The remaining expired tasks are omitted. Most of them are being read, so they cannot be removed yet.
     const heads = page.heads.filter((head) => !hasExpired(runtime, head));
     return { ...page, heads, total: page.total && page.total - expired.length };
   }
 }
 
-/** Ends a task. Returns whether the task was unfinished. Throws if the end could not be stored. */
+/**
+ * Ends a task. Returns false if the task does not exist or had already ended. Throws if the end could not be stored.
+ */
 async function endTask(runtime: ExpiryRuntime, task: TaskKey, keptUntil: number): Promise<boolean> {
   using live = await runtime.log.open(task, task.taskId);
   if (!live) return false;

@@ -135,8 +135,8 @@ export interface RequestHandler extends AgentService, DeadLetterOperations {
   /** Returns the log entries after `after`: at most `limit` or LOG_PAGE entries, or fewer if they are large. */
   readLog: (params: ReadLogParams, call?: Call) => Promise<LogPage>;
   /**
-   * Returns the time of a working task's last artifact event, in milliseconds. Returns undefined if the time of the
-   * task's status is also the time of its last event.
+   * Returns the time of a task's last artifact event, in milliseconds. It may be earlier than the time of the task's
+   * status. Returns undefined if the last event of the task is known to be its status.
    */
   updatedAt: (params: TaskIdParams, call?: Call) => Promise<number | undefined>;
   /** Deletes a finished task and its log. */

@@ -84,7 +84,10 @@ export async function executeElsewhere(
   return undefined;
 }
 
-/** A message may come with the secrets of a webhook, and the user may have private fields. */
+/**
+ * Returns whether the request must be encrypted between the nodes. `required`: it contains the secrets of a webhook.
+ * `preferred`: it contains a message, and the user may have private fields.
+ */
 function secrecyOf(request: OwnerRequest): 'preferred' | 'required' | undefined {
   if (request.kind !== 'send') return undefined;
   const webhook = request.params.configuration?.pushNotificationConfig;

@@ -152,7 +152,10 @@ export class Runtime {
     return (await expireTask(this, head, head.status.state)) === 'removed';
   }
 
-  /** Ends an expired task. If it is finished, throws `taskNotFound`. The task is removed when it is no longer used. */
+  /**
+   * Ends an expired task that is unfinished. If the task is finished, throws `taskNotFound`. A sweep removes the task
+   * when it is no longer used.
+   */
   async #expire(live: LiveTask): Promise<void> {
     const { taskId, state } = live;
     if (state === undefined) return;
@@ -256,7 +259,8 @@ export class Runtime {
   }
 
   /**
-   * Ends a task whose node is gone, if other nodes do not take it over, because the executor resumes only its own tasks.
+   * Ends a task whose node is gone, if the executor resumes only its own tasks. Other nodes do not take over such a
+   * task.
    */
   async #endAbandoned(live: LiveTask): Promise<void> {
     const { resumes } = this.executor.rules ?? {};

@@ -396,7 +396,7 @@ const MAY_YIELD =
   'it may yield a string, a part ({ kind: "text" | "file" | "data", … }) ' +
   'or an event ({ kind: "status-update" | "artifact-update", … })';
 
-/** Throws a TypeError for arguments with which every task would fail. */
+/** Throws a TypeError if the name, the description or the function is invalid. */
 function checkArguments({ name, description }: AgentOptions, run: unknown): void {
   for (const [field, value] of Object.entries({ name, description })) {
     if (typeof value !== 'string' || (field === 'name' && value.trim() === '')) {

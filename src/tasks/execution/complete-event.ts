@@ -97,7 +97,7 @@ function checkedParts(parts: Part[], isImmutable = false): Part[] {
   if (!Array.isArray(parts) || parts.length === 0)
     throw new TypeError('a message or an artifact needs at least one part');
   const [first] = parts;
-  // Most have one part, and `push` would reserve memory for 17.
+  // Most messages and artifacts have one part. `push` would reserve memory for 17 parts.
   if (parts.length === 1 && first && !isImmutable && isPart(first)) return [{ ...first }];
   const copies: Part[] = [];
   for (const part of parts) {

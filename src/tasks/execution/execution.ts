@@ -1,8 +1,9 @@
 /**
  * Runs executions. An execution lasts from a message to the next terminal or interrupted state of the task.
  *
- * An execution belongs to the task, not to the connection that started it. Whatever the executor does (returns early,
- * throws, ignores its signal, yields after the end), the task's log gets exactly one terminal event per turn.
+ * An execution belongs to the task, not to the connection that started it. It ends with exactly one terminal or
+ * interrupted state, whatever the executor does (returns early, throws, ignores its signal, yields after the end).
+ * There are two exceptions: this process loses the task's log, or the server shuts down and the executor `resumes`.
  */
 import { ChurnMap, raceAbort, waitAtMost } from '../../base/index.ts';
 import {
@@ -178,7 +179,8 @@ export class Execution implements TaskWriter {
   readonly #all: Executions;
   readonly #live: LiveTask;
   readonly #controller = new AbortController();
-  // The parts of the context that `cancel` of the executor gets. The executor may not need the rest while it waits.
+  // The parts of the context that the executor's `cancel` gets. The whole context is not kept here, so that the
+  // executor can release it while it waits.
   #task: Task | undefined;
   #turn: readonly Message[] = [];
   #user: User | undefined;
@@ -198,7 +200,7 @@ export class Execution implements TaskWriter {
   #stopped: Promise<void> | undefined;
   /** Resolves when the events that end the task have been appended. */
   #concluded: Promise<void> | undefined;
-  // Bound functions need less memory than functions with a closure. They are not made for each event.
+  // Bound functions need less memory than functions with a closure. They are made once, not for each event.
   readonly #boundOnStep = this.#onStep.bind(this);
   readonly #boundOnError = this.#onError.bind(this);
 
@@ -277,7 +279,10 @@ export class Execution implements TaskWriter {
     this.#awaited = undefined;
   }
 
-  /** Cancels the execution. It ends at the latest after the grace time. Resolves when the end is stored. */
+  /**
+   * Cancels the execution. After the grace time at the latest, further events of the executor are ignored. Resolves
+   * when the end of the task is stored or cannot be stored.
+   */
   cancel(): Promise<void> {
     return (this.#stopped ??= this.#stop('stopped by the user', () => CANCELED, true));
   }
@@ -350,7 +355,10 @@ export class Execution implements TaskWriter {
     return stored;
   }
 
-  /** Lets the executor release its resources. If it has failed, the task fails then, or after the grace time. */
+  /**
+   * Lets the executor release its resources. If the executor has failed, the task fails after this, but at the latest
+   * after the grace time.
+   */
   async #leave(failure?: { readonly error: unknown }): Promise<void> {
     try {
       const left = this.#events?.return?.();

@@ -30,7 +30,8 @@ export interface RequestContext {
   /** The metadata of the request, not of the message. */
   readonly metadata: Metadata | undefined;
   /**
-   * The media types that the client accepts in the answer. Missing after a restart, or if the client has not sent any.
+   * The media types that the client accepts in the answer. Missing in an execution that was resumed after a restart, or
+   * if the client has not sent any.
    */
   readonly acceptedOutputModes?: readonly string[] | undefined;
   /** The caller's W3C `traceparent`, if it is valid. Only for an executor that `readsTraceparent`. */
@@ -168,18 +169,18 @@ export interface AgentExecutor {
   execute(context: ExecutionContext): AsyncIterable<ExecutorEvent>;
 
   /**
-   * Called after a task was canceled or has expired, or if its end could not be stored. If the task is being executed,
-   * its signal is aborted first. It is also called for a task that waits for input, and for a task that an earlier
-   * process executed. Must not throw.
+   * Called when a task is canceled or expires. Also called when a request finds a task whose end could not be stored.
+   * If the task is being executed, its signal is aborted first. The task may also wait for input, or may have been
+   * executed by an earlier process. Must not throw.
    */
   cancel?(taskId: string, context: CancelContext): MaybePromise<void>;
 
   /**
-   * Called before the runtime itself ends a task with the status `last`. The runtime does so if the task was canceled
-   * or has expired, or if the executor threw an error or was interrupted by a crash. If the task was being executed,
-   * the execution has ended or has used up its time. Returns the events to append, the last of which replaces `last`.
-   * If this is missing, throws, or takes longer than the grace time, only `last` is appended. Until it returns,
-   * `receive` should refuse messages to the task.
+   * Called before the runtime itself ends a task with the status `last`. The runtime does so if the task was canceled,
+   * has expired or is too large, if the executor threw an error or returned without a final state, or if a shutdown or
+   * a crash interrupted the execution. If the task was being executed, the execution has ended or has used up its time.
+   * Returns the events to append, the last of which replaces `last`. If this is missing, throws, or takes longer than
+   * the grace time, only `last` is appended. Until it returns, `receive` should refuse messages to the task.
    */
   conclude?(context: ConcludeContext, last: StatusEvent): MaybePromise<readonly StatusEvent[]>;
 

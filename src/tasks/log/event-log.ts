@@ -71,7 +71,7 @@ export class EventLog {
     return this.#live.has(taskId);
   }
 
-  /** Returns the task, or undefined if it does not belong to the scope. The caller must dispose of the task. */
+  /** Returns the task, or undefined if the scope has no such task. The caller must dispose of the task. */
   open(scope: Scope, taskId: string): MaybePromise<LiveTask | undefined> {
     const live = this.#live.get(taskId);
     if (live && (!this.cluster || live.isWriting)) return this.#hold(live, scope);
@@ -130,7 +130,7 @@ export class EventLog {
         await this.#readUntil(live);
       } while (this.#reading.get(live));
     } catch {
-      // The store is unavailable. The task is reported again as long as it is watched.
+      // The store is unavailable. As long as the task is watched, the cluster calls `changed` again.
     } finally {
       this.#reading.delete(live);
     }
@@ -142,8 +142,8 @@ export class EventLog {
   }
 
   /**
-   * Makes this node the task's owner, if no other node executes the task. Returns whether it is the owner. If it was not
-   * the owner before, the task may have new entries.
+   * Makes this node the task's owner, if no other node executes the task. Returns whether this node is now the owner.
+   * If it was not the owner before, the task may have new entries.
    */
   async own(live: LiveTask): Promise<boolean> {
     if (live.owned) return true;
@@ -164,7 +164,7 @@ export class EventLog {
     return live.owned;
   }
 
-  /** Makes this node the owner of an unfinished task whose node is gone. Returns whether it is the owner. */
+  /** Makes this node the owner of an unfinished task whose node is gone. Returns whether this node is now the owner. */
   async ownInterrupted(live: LiveTask): Promise<boolean> {
     return live.runsElsewhere && (await this.#claim(live, 'interrupted'));
   }
@@ -357,7 +357,7 @@ export class EventLog {
     if (this.#pending.length > 0) this.#flush();
   }
 
-  /** Lets any node continue a task that this process loses, if it is still the owner. */
+  /** Lets any node continue a task that this process is about to lose, if this process is still the owner. */
   #giveUp({ taskId, epoch, lost }: LiveTask): void {
     if (!lost && epoch !== undefined) this.cluster?.release(taskId, epoch);
   }

@@ -19,15 +19,15 @@ import type { LogReader, Readable } from './reader.ts';
 /** Maximum size of a log whose folded task is kept in memory. */
 const MAX_KEPT_BYTES = 16 * 1024 * 1024;
 
-/**
- * Means that another process appended to the log, or that the store failed. This process can no longer write to the
- * task.
- */
+/** Means that this process can no longer write to the task, for example because the store failed. */
 export class LogLostError extends Error {
   override readonly name = 'LogLostError';
 }
 
-/** Means that another node owns the task now. Its readers continue with the entries of that node. */
+/**
+ * Means that another process has appended to the task, or may now do so. In a cluster, readers that are movable
+ * (`isMovable`) continue with the entries of the node that owns the task now.
+ */
 export class LogMovedError extends LogLostError {}
 
 /** Means that the store has no room for a new task. */
@@ -108,7 +108,10 @@ export class LiveTask implements Scope, Readable, Disposable {
   readonly #log: TaskLog;
   #writer: TaskWriter | undefined;
   #holds = 0;
-  /** Only with a cluster. Most servers have none, and may have thousands of tasks in memory. */
+  /**
+   * Set only if the store has a cluster. Most servers have none, and with thousands of tasks in memory, this saves
+   * memory.
+   */
   #shared: SharedTask | undefined;
   #waiting: Waiting[] | undefined;
 
@@ -200,7 +203,10 @@ export class LiveTask implements Scope, Readable, Disposable {
     this[Symbol.dispose]();
   }
 
-  /** Starts or stops to watch for the entries of other nodes. */
+  /**
+   * Starts or stops watching for the entries of other nodes, depending on whether this task has readers and is not
+   * executed here.
+   */
   watch(): void {
     const { cluster } = this.#log;
     if (!cluster) return;

@@ -1,4 +1,7 @@
-/** A stored entry for the readers of a log. It is serialized once per view and protocol version, not once per reader. */
+/**
+ * A stored entry for the readers of a log. The readers that are not behind share one object, so it is serialized for
+ * them once per view and protocol version, not once per reader.
+ */
 import { lineSafe } from '../../base/index.ts';
 import type { LogEntry, TaskEvent, WireCodec } from '../../protocol/index.ts';
 import type { SerializedEntry } from '../store/store.ts';

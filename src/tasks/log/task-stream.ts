@@ -147,7 +147,7 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     const failure = this.#later?.failure;
     const over = this.#ended !== undefined && !failure;
     const room = this.#opening ? sink.take(this.#opening, over) : true;
-    // It contains a copy of the task, which should not stay in memory.
+    // The opening contains a copy of the task, which should not stay in memory.
     this.#opening = undefined;
     if (failure) sink.fail?.(failure);
     if (this.#ended !== undefined) sink.end(this.#ended);

@@ -45,10 +45,10 @@ export type TaskUpdate = TaskStatusUpdateEvent | TaskArtifactUpdateEvent;
  * Shows a task's log to clients of one kind. The methods must not throw, and must not change their argument. If the
  * view shows the argument as it is, they return the argument itself, so that its JSON is shared with the log.
  *
- * If the events of a view are folded, the result is the view of the folded task.
+ * The events that a view shows must fold into the task that `task` returns for the folded log.
  */
 export interface LogView {
-  /** Identifies the view among those of the agent. It is stored with webhooks. */
+  /** Identifies the view among the agent's views. It is stored with webhooks. */
   readonly name: string;
   /** Shows a task, which is the first entry of a log or is folded from the log. */
   task(task: Task): Task;

@@ -1,6 +1,7 @@
 /**
- * Which of several nodes delivers the events of a webhook. A node claims a webhook before it opens it. It releases the
- * webhook after the progress is stored, because the progress of a webhook that is not claimed is not stored.
+ * Decides which of several nodes delivers the events of a webhook. A node claims a webhook before it opens the webhook.
+ * It releases the webhook after the progress is stored, because the progress of a webhook that is not claimed is not
+ * stored.
  */
 import type { PushKey, PushRecord, StoreCluster, TaskStore } from '../store/store.ts';
 import type { ProgressWriter } from './progress.ts';

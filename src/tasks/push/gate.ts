@@ -8,7 +8,7 @@ import type { Admit, DeliveryOutcome, Post } from './deliver.ts';
 /** Maximum number of concurrent requests, in total and per host. */
 const MAX_POSTS = 256;
 const MAX_POSTS_PER_HOST = 16;
-/** Maximum size of the bodies of these requests, in total and per host. One body may be larger. */
+/** Maximum size of the bodies of these requests, in total and per host. A single body may be larger than the limit. */
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_BYTES_PER_HOST = 16 * 1024 * 1024;
 /** Bodies up to this size are not counted, because the number of requests limits them. */

@@ -1,9 +1,10 @@
 /**
  * The webhooks of all tasks. Each push notification configuration is a reader of its task's log, with a stored cursor.
  *
- * Every event is delivered at least once and in order, even after a restart. The store is queried for due webhooks when
- * the server starts, and at the time of each webhook's next attempt. If a task is removed, its webhooks are removed
- * with it, and get no more events. `Deliver` makes the requests and decides which addresses are allowed.
+ * Every event is delivered at least once and in order, even after a restart, unless it becomes a dead letter. The store
+ * is queried for due webhooks when the server starts, at the time of each webhook's next attempt, and at regular
+ * intervals. If a task is removed, its webhooks are removed with it, and get no more events. `Deliver` makes the
+ * requests and decides which addresses are allowed.
  */
 import { MAX_TIMER_MS, type MaybePromise, waitAtMost } from '../../base/index.ts';
 import {
@@ -74,7 +75,7 @@ export class PushNotifier {
   readonly #changing = new Set<string>();
   /** The last pending save of each task, by task id. */
   readonly #saving = new Map<string, Promise<void>>();
-  /** Which of several nodes delivers the events of a webhook. Undefined if there is only one node. */
+  /** Decides which of several nodes delivers the events of a webhook. Undefined if the store has no cluster. */
   #claims: PushClaims | undefined;
   #fullScanMs = FULL_SCAN_MS;
   #timer: NodeJS.Timeout | undefined;
@@ -98,8 +99,9 @@ export class PushNotifier {
   }
 
   /**
-   * Saves a configuration. Its webhook gets the events after entry `after`. If it replaces a configuration with the same
-   * id, its webhook also gets the events that the earlier one did not take, so that a receiver can move.
+   * Saves a configuration. Its webhook gets the events after entry `after`. If it replaces a configuration with the
+   * same id, its webhook also gets the events that the earlier one did not take, so that no event is lost when a
+   * receiver moves to another URL.
    */
   save(
     taskId: string,
@@ -281,7 +283,7 @@ export class PushNotifier {
     if (!this.#active.has(name)) this.#claims?.release(name, record);
   }
 
-  /** Closes webhooks that another node has saved, removed, or delivers now. */
+  /** Closes webhooks that another node has saved or removed, and webhooks whose events another node delivers now. */
   changedElsewhere(keys: readonly PushKey[]): void {
     for (const { taskId, configId } of keys) {
       const name = `${taskId}/${configId}`;

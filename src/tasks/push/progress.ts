@@ -31,7 +31,7 @@ export class ProgressWriter {
     else this.#timer ??= setTimeout(() => void this.flush(), WRITE_EVERY_MS);
   }
 
-  /** Discards a change that is not stored yet, and waits for a write in progress. */
+  /** Discards the changes of a webhook that are not stored yet, and waits for a write in progress. */
   async forget(key: string): Promise<void> {
     this.#changes.delete(key);
     await this.#writing;

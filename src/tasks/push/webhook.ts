@@ -1,5 +1,6 @@
 /**
- * Delivers the events of a task to one webhook, in order and one at a time. Each event is delivered at least once.
+ * Delivers the events of a task to one webhook, in order and one at a time. Each event is delivered at least once, or
+ * becomes a dead letter.
  *
  * A failed delivery is tried again, five times within about ten seconds, then less often. If the webhook has failed for
  * a day, the event becomes a dead letter, and the next event is delivered.
@@ -23,7 +24,7 @@ import type { Delayed, DeliveryGate } from './gate.ts';
 const FIRST_RETRIES = 5;
 /** Maximum delay between two attempts, even if the receiver asks for a longer delay. */
 const MAX_DELAY_MS = 3_600_000;
-/** A webhook whose next attempt is later than this is closed, and opened again in time. */
+/** A webhook is closed if its next attempt is further away than this, and is opened again in time. */
 export const PARK_MS = 20_000;
 /**
  * Maximum time until the next attempt. If a stored time is further away, the clock was set back after it was stored.
@@ -42,7 +43,10 @@ const MAX_EVENT_BYTES = 16 * 1024;
 export interface WebhookLimits {
   /** The delay before the first retry, in milliseconds. It doubles with each retry, up to `pushMaxRetryMs`. */
   readonly pushRetryMs: number;
-  /** Maximum delay between two attempts, in milliseconds: at most an hour. A receiver may ask for a longer one. */
+  /**
+   * Maximum delay between two attempts, in milliseconds. If the receiver asks for a longer delay, it gets this delay.
+   * No delay is longer than an hour.
+   */
   readonly pushMaxRetryMs: number;
   /** How long a webhook may fail until its events become dead letters, in milliseconds. */
   readonly pushGiveUpMs: number;

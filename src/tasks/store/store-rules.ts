@@ -13,11 +13,14 @@ import type { Append, Scope } from './store.ts';
 
 /**
  * The states of a task that is being executed. If a task is in one of these states after a restart, its execution was
- * interrupted.
+ * interrupted, unless the task waits for its first message.
  */
 export const UNFINISHED = ['submitted', 'working'] as const satisfies readonly TaskState[];
 
-/** Returns whether a task in this state is being executed, unless it waits for its first message. */
+/**
+ * Returns whether the state is in UNFINISHED. A task in such a state is being executed, was interrupted, or waits for
+ * its first message.
+ */
 export function isUnfinished(state: TaskState | undefined): boolean {
   return UNFINISHED.some((unfinished) => unfinished === state);
 }

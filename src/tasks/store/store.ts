@@ -260,8 +260,8 @@ export interface StoreCluster {
    */
   takeOver(limit: number): Promise<readonly TaskHead[]>;
   /**
-   * Makes a task of this node available to all nodes, because this node has stopped to execute it. Does nothing if the
-   * task was claimed again after `epoch`. Never throws.
+   * Makes a task of this node available to all nodes, because this node no longer executes it. Does nothing if the task
+   * was claimed again after `epoch`. Never throws.
    */
   release(taskId: string, epoch: number): void;
 
@@ -308,7 +308,7 @@ export interface TaskStore {
    */
   append(batch: readonly Append[]): MaybePromise<readonly AppendOutcome[]>;
 
-  /** Returns the head of a task, or undefined if the task does not belong to the scope. */
+  /** Returns the head of a task, or undefined if the scope has no such task. */
   head(scope: Scope, taskId: string): MaybePromise<TaskHead | undefined>;
 
   /** Returns at most `limit` entries after `after`, in order. Callers check with `head` first that the task exists. */
