@@ -26,8 +26,9 @@ export interface AdmissionOptions {
   /** Whether requests through a proxy on this machine are accepted without authentication. */
   readonly trustProxy?: boolean | undefined;
   /**
-   * Returns the Host headers that are accepted from other machines, or undefined if any is. Without this check, a name
-   * that an attacker controls could lead a browser to this server.
+   * Returns the Host headers that are accepted from other machines, in addition to the host of `publicUrl`. Returns
+   * undefined if every valid Host header is accepted. Without this check, a name that an attacker controls could lead a
+   * browser to this server.
    */
   readonly networkHosts?: (() => ReadonlySet<string> | undefined) | undefined;
 }
@@ -150,8 +151,8 @@ export function createAdmission(options: AdmissionOptions): Admission {
 }
 
 /**
- * The request that `authenticate` gets. `header` is a function, so that `authenticate` can destructure its parameter:
- * `({ header }) => …`. This is a class, because an object with getters takes twenty times as long to create.
+ * The request that `authenticate` gets. `header` is an arrow function, so that `authenticate` can destructure its
+ * parameter: `({ header }) => …`. This is a class, because an object with getters takes twenty times as long to create.
  */
 class AuthenticationRequest implements AuthenticatedFields {
   readonly #request: TransportRequest;
@@ -206,7 +207,7 @@ export function sameSecret(one: string, other: string): boolean {
   return timingSafeEqual(digest(one), digest(other));
 }
 
-/** Returns the token of an Authorization header, or undefined if the header is not exactly a scheme and a token. */
+/** Returns the token of an Authorization header, or undefined if the header is not exactly `Bearer` and a token. */
 export function bearerOf(authorization: string | undefined): string | undefined {
   return /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
 }

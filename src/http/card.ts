@@ -135,8 +135,8 @@ export interface CardSigner {
 }
 
 /**
- * Encodes the card as JSON. Without a version, the JSON combines the formats of both versions, so that all clients can
- * read it.
+ * Encodes the card as JSON. If `version` is undefined and the server supports both versions, the JSON combines their
+ * formats, so that all clients can read it.
  */
 export function encodeCard(
   card: AgentCard,

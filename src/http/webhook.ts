@@ -2,8 +2,8 @@
  * Delivers webhooks over HTTP. A request has the format of the protocol version in which the webhook was configured.
  *
  * The client chooses the URL, so requests are restricted. By default, private networks are not allowed. Redirects are
- * never followed. Each request is signed as specified by Standard Webhooks, so that a receiver can verify the sender,
- * put events in order, and drop repeated events.
+ * never followed. Each request has the headers of Standard Webhooks, so that a receiver can put events in order and
+ * drop repeated events. With signing keys, the request is also signed, so that a receiver can verify the sender.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { guardedRequest, networkGuard } from '../base/net/index.ts';

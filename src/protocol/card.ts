@@ -109,8 +109,8 @@ export const AgentCardSignature = z.looseObject({
 export type AgentCardSignature = z.infer<typeof AgentCardSignature>;
 
 /**
- * The agent card in the internal format, which is the same for both protocol versions. As in 1.0, the addresses are
- * in `supportedInterfaces`. This field also replaces `url`, `preferredTransport` and `additionalInterfaces` of 0.3.
+ * The agent card in the internal format, which is the same for both protocol versions. As in 1.0, the addresses are in
+ * `supportedInterfaces`. This field replaces `url`, `preferredTransport` and `additionalInterfaces` of 0.3.
  * `capabilities.extendedAgentCard` is also as in 1.0, where it replaces `supportsAuthenticatedExtendedCard`. The other
  * fields that both versions have keep their 0.3 names, such as `security`. The codecs convert between the internal
  * format and the formats of the versions.

@@ -1,4 +1,7 @@
-/** Random bytes for the next UUIDs. One call of `getRandomValues` for each UUID would take longer than all the rest. */
+/**
+ * Random bytes for the next UUIDs. One call of `getRandomValues` for each UUID would take longer than all other work
+ * for the UUID.
+ */
 const random = new Uint8Array(11 * 1024);
 let used = random.length;
 

@@ -16,8 +16,8 @@ export interface BodySink {
 
 export interface DirectRequest extends IncomingMessage {
   /**
-   * Whether the listener's own address is a loopback address. Then each request has come over loopback, and the address
-   * of its socket need not be known, which takes a system call and memory for each connection.
+   * Whether the listener's own address is a loopback address. Then each request has come over loopback. So the address
+   * of its socket is not looked up, which would take a system call and memory for each connection.
    */
   readonly isLocal: boolean;
   /** Passes the body to `sink`. Returns false if a part of the body has arrived already and must be read as a stream. */
@@ -72,8 +72,8 @@ export function directRequestClass(
     }
 
     static {
-      // node:http releases a request after the response only if this is true. TypeScript declares it as a field, so it
-      // cannot be overridden in the usual way.
+      // node:http releases a request after the response only if `readableEnded` is true. TypeScript declares
+      // `readableEnded` as a field, so a getter cannot override it in the usual way.
       Object.defineProperty(this.prototype, 'readableEnded', {
         get(this: Direct): boolean {
           return this.#isTaken || Reflect.get(Base.prototype, 'readableEnded', this);

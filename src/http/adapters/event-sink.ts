@@ -19,7 +19,10 @@ export const LAST_CHUNK = '0\r\n\r\n';
 /** Maximum length of the gathered text. Longer text is written immediately. */
 const GATHER = 32 * 1024;
 
-/** The sink of a response. The listeners find it here, so that they are the same functions for all responses. */
+/**
+ * The property of a response that contains its sink. Because the listeners read this property, they are the same
+ * functions for all responses.
+ */
 const SINK = Symbol('sink');
 
 interface SinkResponse extends HttpResponse {
@@ -95,7 +98,7 @@ export class EventSink implements StreamSink, Beating, Paced {
     if (this.#chunked) flat.push('transfer-encoding', 'chunked');
     this.#response.writeHead(200, flat);
     if (this.#chunked) this.#response.chunkedEncoding = false;
-    // node:http keeps the text of the header, in about 25 parts.
+    // node:http keeps the text of the header, in about 25 parts. In one piece, the text needs less memory.
     const header: unknown = Reflect.get(this.#response, '_header');
     if (typeof header === 'string') inOnePiece(header);
   }

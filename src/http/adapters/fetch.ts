@@ -62,7 +62,7 @@ export function createFetchHandler(app: App, options: FetchOptions): FetchHandle
     }
     if ('chunks' in reply) return new Response(textBody(reply, web.signal), { headers });
     const { status, body } = reply;
-    // The runtime does not report when the client has read the answer.
+    // The answer is released now, because the runtime does not report when the client has read it.
     reply.release?.();
     const empty = status === 204 || status === 304 || web.method === 'HEAD';
     return new Response(empty ? null : body, { status, headers });

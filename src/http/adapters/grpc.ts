@@ -18,7 +18,10 @@ export interface GrpcContext {
   readonly health: ServerHealth;
   /** Resolves when the server accepts requests. Undefined if it already does. */
   readonly ready: () => Promise<void> | undefined;
-  /** Called for every answer, with the HTTP status of its error. For a stream, it is called when the stream opens. */
+  /**
+   * Called for every answer, with the HTTP status that corresponds to its gRPC status. For a stream, it is called when
+   * the stream opens.
+   */
   readonly observe?:
     | ((request: TransportRequest, status: number, seconds: number) => void)
     | undefined;

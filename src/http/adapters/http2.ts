@@ -1,5 +1,6 @@
 /**
- * HTTP/2 connections, for the sockets that the listener recognizes as such. Loaded with the first one.
+ * HTTP/2 connections, for the sockets that the listener recognizes as HTTP/2. This module is loaded with the first such
+ * socket.
  *
  * A client can do much more on one connection of HTTP/2 than on one of HTTP/1.1. So a connection has limits: concurrent
  * streams, memory, headers, and frames that need processing but are not part of a request. Node limits CONTINUATION
@@ -24,13 +25,14 @@ const MAX_STREAMS = 1000;
 /** Maximum size of the headers of a request, as in HTTP/1.1. */
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_HEADERS = 128;
-/** Maximum memory of a connection, in MB. It refuses new streams while it needs more. */
+/** Maximum memory of a connection, in MB. A connection that needs more refuses new streams. */
 const MAX_SESSION_MB = 32;
 /** Limit of PING and SETTINGS frames. */
 const CONTROL_FRAMES = { burst: 500, perSecond: 100 };
 /**
  * Some clients of gRPC send a PING to measure the connection whenever they receive data. So one more PING is allowed
- * for each BYTES_PER_PING bytes that were sent. The acknowledgement of a PING is much smaller.
+ * for each BYTES_PER_PING bytes that the server has sent. The acknowledgement of a PING is much smaller, so
+ * acknowledgements alone do not allow an endless number of PINGs.
  */
 const BYTES_PER_PING = 256;
 /** Limit of streams that end with an error, for example because the client resets them (CVE-2023-44487). */
@@ -209,7 +211,7 @@ class Connection {
 
 /**
  * Ends a stream after its response although the client has not sent the whole body (RFC 9113, section 8.1). Waits a
- * little for a client that is about to complete it, and for the trailers of the response.
+ * little for a client that is about to complete the body, and for the trailers of the response.
  */
 function refuseRest(stream: ServerHttp2Stream): void {
   stream.resume();

@@ -115,7 +115,7 @@ export async function openListener(
   let http2: Http2Connections | undefined;
   let stopped = false;
 
-  /** Hands a socket to HTTP/2, whose module is loaded with the first one. */
+  /** Hands a socket to HTTP/2, whose module is loaded with the first such socket. */
   function acceptHttp2(socket: Socket): void {
     if (http2) return http2.accept(socket);
     loading ??= import('./http2.ts').then(({ http2Connections }) => {
@@ -236,7 +236,7 @@ function explained(error: Error, port: number, host: string): Error {
   return Object.assign(new Error(message, { cause: error }), { code, port });
 }
 
-/** Returns whether a connection that begins with these bytes is one of HTTP/2, or undefined if they are too few. */
+/** Returns whether a connection that begins with these bytes uses HTTP/2, or undefined if there are too few bytes. */
 function beginsHttp2(bytes: Buffer): boolean | undefined {
   if (bytes[0] !== PREFACE[0]) return false;
   const length = Math.min(bytes.length, PREFACE.length);

@@ -1,6 +1,4 @@
-/**
- * Recognizes and reads the confirmations that clients send, in the format of the extension or in that of gemini-cli.
- */
+/** Recognizes and reads the confirmations that clients send, in the format of the extension or of gemini-cli. */
 import { isObject, shorten } from '../../base/index.ts';
 import { A2AError } from '../errors.ts';
 import { parseWith } from '../json.ts';

@@ -69,9 +69,9 @@ function settingsFields(value: object): string[] {
 }
 
 /**
- * Returns the client's settings in a message's metadata, in the format of the extension or in that of gemini-cli.
- * Throws if the settings are invalid or if the name of a setting is misspelled (`workspacePath`). Also throws if the
- * settings are next to the extension's URI instead of under it.
+ * Returns the client's settings in a message's metadata, in the format of the extension or of gemini-cli. Throws if the
+ * settings are invalid or if the name of a setting is misspelled (`workspacePath`). Also throws if the settings are
+ * next to the extension's URI instead of under it.
  */
 export function settingsIn(metadata: Metadata | undefined): AgentSettings | undefined {
   return extensionSettings(metadata) ?? coderAgentSettings(metadata);
@@ -122,8 +122,8 @@ export function eventIn(metadata: Metadata | undefined): DevelopmentToolEvent | 
 }
 
 /**
- * Returns the `kind` in a status update's metadata, in the format of the extension or in that of gemini-cli. The
- * other fields are not checked.
+ * Returns the `kind` in a status update's metadata, in the format of the extension or of gemini-cli. The other fields
+ * are not checked.
  */
 export function updateKind(metadata: Metadata | undefined): string | undefined {
   const value = metadata?.[EXTENSION_URI];

@@ -30,7 +30,7 @@ import { ToolCall, type ToolCallConfirmation } from './tool-call.ts';
 export const ARTIFACT_NAME_KEY = 'parley.artifactName';
 
 interface FromArtifact {
-  /** The name of the artifact, for the first part that is shown of it. */
+  /** The name of the artifact. Set only for the first part of the artifact that is shown. */
   readonly artifact?: string;
 }
 
@@ -54,7 +54,7 @@ export type Fact =
   | { readonly kind: 'thought'; readonly thought: AgentThought }
   /** An image or another file that is part of the agent's answer. */
   | ({ readonly kind: 'file'; readonly file: FilePart['file'] } & FromArtifact)
-  /** Structured data that is part of the agent's answer, and no event of the extension. */
+  /** Structured data that is part of the agent's answer and is not an event of the extension. */
   | ({ readonly kind: 'data'; readonly data: DataPart['data'] } & FromArtifact)
   /**
    * A tool call that has started, changed or ended. `call` is its complete new state. `files` are the images that it

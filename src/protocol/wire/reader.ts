@@ -45,7 +45,7 @@ export function createReader(dialect: Dialect, lenient: boolean): Reader {
       if (lenient && (raw == null || Array.isArray(raw))) return [];
       refuse(list, 'must be an array with at least one part');
     }
-    // Most messages have one part, and `push` would reserve memory for 17.
+    // Most messages have one part. `push` would reserve memory for 17 parts.
     if (raw.length === 1 && !lenient) return [part(raw[0], list, 0)];
     const out: unknown[] = [];
     for (let index = 0; index < raw.length; index++) {

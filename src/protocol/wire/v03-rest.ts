@@ -1,10 +1,10 @@
 /**
  * The codec of the REST binding of 0.3. It writes ProtoJSON of `a2a.v1`, and not the JSON of the JSON-RPC binding.
  *
- * The specification puts a result into a member that is named after its kind (sections 7.1 and 7.9). For the rest it
- * requires "structurally equivalent" JSON (section 3.2.3). But both public SDKs of 0.3 and the compatibility kit read
- * only the protobuf mapping, which has other names and enumerations. So this codec writes the protobuf mapping. It
- * reads both formats, with the help of v03.ts.
+ * The specification puts a result into a member that is named after its kind (sections 7.1 and 7.9). For everything
+ * else, it requires "structurally equivalent" JSON (section 3.2.3). But both public SDKs of 0.3 and the compatibility
+ * kit read only the protobuf mapping, which has other names and enumerations. So this codec writes the protobuf
+ * mapping. It reads both formats, with the help of v03.ts.
  */
 import type { Artifact, Message, Part } from '../message.ts';
 import type { Operation, ParamsOf, ResultOf, UnaryOperation } from '../methods.ts';

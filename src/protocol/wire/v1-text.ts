@@ -13,7 +13,10 @@ import type {
 } from '../task.ts';
 import { ROLE_NAMES, STATE_NAMES } from './enums.ts';
 
-/** Returns the JSON text of an event that has only texts and no metadata, else undefined. */
+/**
+ * Returns the JSON text of a frequent event: an event with at most one part, which is text, and without metadata and
+ * most other optional fields. Returns undefined for any other event.
+ */
 export function eventText(event: StreamEvent): string | undefined {
   switch (event.kind) {
     case 'artifact-update':
