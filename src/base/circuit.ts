@@ -50,7 +50,7 @@ export interface CircuitWait<Cause> {
 }
 
 export interface Circuits<Cause extends PauseCause = PauseCause> {
-  /** Returns the permit for a call, or undefined if the circuit is open. */
+  /** Returns the permit for a call, or undefined if the circuit is open. Ignores a pause, which only `wait` reports. */
   enter(target: string, caller: string): Permit | undefined;
   /** Returns the time until the next call is allowed, or undefined if a call is allowed now. */
   wait(target: string, caller: string): CircuitWait<Cause> | undefined;

@@ -7,7 +7,10 @@ export function reasonOf(error: unknown): string {
   return oneLine(message);
 }
 
-/** Returns the code of a failed system call, such as `ENOENT`, or undefined for any other error. */
+/**
+ * Returns the `code` of an error, such as `ENOENT` or `ERR_MODULE_NOT_FOUND`, or undefined if the error has no code
+ * that is a string.
+ */
 export function systemCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string'
     ? error.code

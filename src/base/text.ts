@@ -89,7 +89,7 @@ export function splitLast(text: string): { readonly now: string; readonly held: 
 
 /**
  * Returns the same text in one piece. V8 makes a text of several parts by linking the parts, which takes several times
- * the memory of the characters. For short texts that are kept for a long time.
+ * the memory of the characters. Use it for short texts that are kept for a long time.
  */
 export function inOnePiece(text: string): string {
   // V8 joins the parts when a character is read. The character is kept, because V8 removes optimized code whose result

@@ -62,10 +62,10 @@ export async function connect(
 }
 
 /**
- * Chooses the best interface in the card, and returns a service for it. An interface whose origin is neither that of
- * `address` nor in `trustedOrigins` receives no headers. The agent chooses the address of such an interface. So this
+ * Chooses the best interface in the card, and returns a service for it. An interface whose origin is neither the origin
+ * of `address` nor in `trustedOrigins` receives no headers. The agent chooses the address of such an interface. So this
  * address must not be in a private network, unless it has the host of `address`. In browsers, the browser's own rules
- * apply instead.
+ * apply instead. If the caller gives its own `fetch`, the address of an HTTP interface is not checked here.
  */
 export function openService(
   address: string,
@@ -98,7 +98,7 @@ export function openService(
   return { service: withoutHeaders(service, refusal), endpoint };
 }
 
-/** Like `openService`, but also uses gRPC. Its client is loaded when it is the best choice. */
+/** Like `openService`, but also uses gRPC. The gRPC client is loaded when gRPC is the best choice. */
 export async function openAnyService(
   address: string,
   found: FoundCard,
@@ -110,9 +110,9 @@ export async function openAnyService(
 type GrpcClient = typeof import('./grpc/index.ts');
 
 /**
- * Loads the gRPC client if it is the best choice. If its packages are not installed, returns undefined, so that the
- * next interface is used, or throws if there is no other. It is not used if the caller gives its own `fetch`, which
- * may check addresses or use a proxy, unless the caller asks for gRPC.
+ * Loads the gRPC client if gRPC is the best choice. If its packages are not installed, returns undefined, so that the
+ * next interface is used. Throws if there is no other interface, or if the caller asks for gRPC. If the caller gives
+ * its own `fetch`, which may check addresses or use a proxy, gRPC is used only if the caller asks for it.
  */
 export async function loadGrpc(
   found: FoundCard,

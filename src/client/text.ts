@@ -79,11 +79,9 @@ export function spokenSections({ history = [] }: Task): Part[][] {
 export function createTextTracker(): (event: StreamEvent) => string {
   const given = new Map<string, string>();
   let current: string | undefined;
-  /**
-   * Whether the agent sends its texts in status updates, as the coding agent does, and the number of these texts so
-   * far.
-   */
+  /** Whether the agent sends its texts in status updates, as the coding agent does. */
   let speaks = false;
+  /** Number of sections so far in these texts. A message without text ends a section. */
   let texts = 0;
   let ended = true;
 

@@ -99,7 +99,9 @@ const MAX_PENDING_BYTES = 2 ** 27;
  * events are handled slowly does not block the others.
  */
 const MAX_PENDING_PER_WEBHOOK = 4;
-/** Maximum number of ids that are remembered, and of webhooks. */
+/**
+ * Maximum number of notifications whose ids are remembered, and of webhooks whose latest sequence number is remembered.
+ */
 const REMEMBERED = 10_000;
 
 interface Answer {

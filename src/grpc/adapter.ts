@@ -79,7 +79,7 @@ export function createAdapter(router: ConnectRouter, context: GrpcContext): Grpc
       contextValues: createContextValues().set(CALL, call),
     });
     await new ResponseWriter(response, call, context).write(answered);
-    // The methods report their own errors. Others, for example of the deadline, are known only here.
+    // The methods report their own errors. Other errors, for example a deadline that has passed, are known only here.
     call.observed(gone.signal.aborted ? CLOSED_BY_CLIENT : statusOf(answered));
     if (!request.complete) discardRest(request);
   }
@@ -136,7 +136,7 @@ function headersOf({ headers }: Http2ServerRequest): Headers {
     if (name.startsWith(':') || value === undefined) continue;
     out.set(name, Array.isArray(value) ? value.join(', ') : value);
   }
-  // connect does not accept parameters in it.
+  // connect does not accept parameters in the content type.
   out.set('content-type', 'application/grpc');
   if (isBeyondTimers(out.get('grpc-timeout'))) out.delete('grpc-timeout');
   return out;
@@ -162,10 +162,16 @@ function trailersOf(trailer: Headers): Record<string, string> {
   return out;
 }
 
-/** Escaped printable ASCII except `%`. A space must not be the first or the last character of a header. */
+/**
+ * Escaped printable ASCII except `%`. A space at the start or the end stays escaped, because a header must not begin or
+ * end with a space.
+ */
 const PUNCTUATION = /(?<!^)%20(?!$)|%(?!20|25|7F)[2-7][\dA-F]/g;
 
-/** Iterates over the body. Counts its bytes until it is read, and limits the messages inside its message. */
+/**
+ * Iterates over the body. Counts its bytes while it is being received, and limits the size of its message and the
+ * number of messages inside.
+ */
 async function* countedBody(
   request: Http2ServerRequest,
   schema: DescMessage,

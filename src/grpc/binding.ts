@@ -128,7 +128,10 @@ async function answered(
   }
 }
 
-/** Makes the stream that connect sees. Its messages are written directly, so that it has only an end or an error. */
+/**
+ * Makes the stream that connect sees. The messages are written directly to the response, so this stream has only an end
+ * or an error.
+ */
 function withoutMessages(run: () => Promise<void>): AsyncIterable<never> {
   const next = async (): Promise<IteratorResult<never, undefined>> => {
     await run();

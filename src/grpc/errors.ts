@@ -50,7 +50,10 @@ function codeOf(kind: ErrorKind, version: ProtocolVersion | undefined): Code {
 
 const TYPE = 'type.googleapis.com/';
 
-/** Returns the details that have a schema here. A gateway also forwards details of remote peers. */
+/**
+ * Returns the details that have a schema here. A gateway forwards the details of remote peers, which may have no schema
+ * here.
+ */
 function detailsOf(error: A2AError) {
   return errorDetails(error, true).flatMap((detail) => {
     if (!isObject(detail)) return [];

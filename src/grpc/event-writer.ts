@@ -102,7 +102,8 @@ export class EventWriter implements StreamSink, Beating, Paced {
   end(): void {
     this.#ended = true;
     this.flush();
-    // The status is sent when the client has taken the events. Until then, it may be disconnected if it stops reading.
+    // The status is sent when the client has taken the events. Until then, a client that stops reading may be
+    // disconnected.
     if (this.#room) this.#done.resolve();
   }
 

@@ -46,7 +46,7 @@ const MESSAGES: Readonly<Record<ReturnType<typeof printParseErrorCode>, string>>
   InvalidCommentToken: 'invalid comment',
   UnexpectedEndOfComment: 'a comment does not end',
   UnexpectedEndOfString: 'a string does not end on its line',
-  UnexpectedEndOfNumber: 'a number does not end',
+  UnexpectedEndOfNumber: 'incomplete number (digits are missing after "." or "e")',
   InvalidUnicode: 'invalid \\u escape in a string',
   InvalidEscapeCharacter: 'invalid escape in a string',
   InvalidCharacter: 'invalid character in a string',

@@ -1,6 +1,6 @@
 /**
- * Metrics in Prometheus's text format 0.0.4. The names are those of the program's table and of the metrics that every
- * process has (process-metrics.ts).
+ * Metrics in Prometheus's text format 0.0.4. The program defines its metrics in a table. The metrics of every process
+ * (process-metrics.ts) are added to them.
  *
  * Counters and histograms are updated by events. Gauges are read at each scrape. Each metric has a limited number of
  * series, so that callers cannot exhaust the memory. Further series are merged into one series whose labels are all
@@ -68,8 +68,8 @@ interface Family {
 }
 
 /**
- * The series that have the same values of the first labels, by the value of the next label. A key of all values would
- * have to be joined and hashed for every request.
+ * A node of the tree in which a series is found by its label values, one label per level. With a single key of all
+ * values, this key would have to be joined and hashed for every request.
  */
 class Branch {
   series: Series | undefined;

@@ -1,4 +1,4 @@
-/** The metrics of every process, and of every server. */
+/** The metrics of every process. */
 export const PROCESS_METRICS = {
   parley_build_info: {
     type: 'gauge',

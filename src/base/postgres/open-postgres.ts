@@ -147,7 +147,7 @@ function newConnections(
   timeoutMs: number,
 ): Connections {
   const types = new pg.TypeOverrides();
-  // The driver returns these as strings, but all our numbers are below 2 ** 53.
+  // The driver returns 64-bit integers as strings, but all our numbers are below 2 ** 53.
   types.setTypeParser(INT8, Number);
   const client = { ...config, types };
   const pool = new pg.Pool({

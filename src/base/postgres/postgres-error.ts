@@ -40,7 +40,7 @@ export function isConnectionLost(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if ('syscall' in error || ('code' in error && /^E[A-Z]+$/.test(String(error.code)))) return true;
   if (isTimeout(error)) return true;
-  // The driver has no codes for these.
+  // The driver has no codes for these errors.
   return /^(Connection terminated|timeout |Client (has|was) .* not queryable)/i.test(error.message);
 }
 

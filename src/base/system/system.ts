@@ -12,7 +12,7 @@ export const SYSTEM: NodeJS.Platform = process.platform;
 
 export const isWindows = SYSTEM === 'win32';
 
-/** Whether processes, descriptors and memory can be found in /proc. Only Linux has all of it. */
+/** Whether processes, descriptors and memory can be found in /proc. Only Linux has all of them there. */
 export const hasProc = SYSTEM === 'linux';
 
 /** Whether commands can be run in bubblewrap. */

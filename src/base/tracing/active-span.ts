@@ -1,6 +1,6 @@
 /**
- * The span in which the current code runs. Code that has no tracer of its own starts children of this span. Without a
- * tracer there is no such span, and nothing needs to be done.
+ * The span in which the current code runs. Code that has no tracer of its own starts children of this span. If there is
+ * no such span, this code starts no spans.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Attributes, Span, SpanOptions, Tracer } from './span.ts';
@@ -63,7 +63,7 @@ export class ActiveSpan {
   }
 }
 
-/** Passes the caller's `traceparent` on, and exports nothing. */
+/** A tracer whose spans only pass on the caller's `traceparent`. It exports nothing. */
 const PASSING: Tracer = {
   start: (_name, { parent } = {}) => ({ traceparent: parent, set() {}, fail() {}, end() {} }),
 };
@@ -77,7 +77,10 @@ export function inTrace<T>(
   return new ActiveSpan(PASSING, '', { parent: traceparent }).iterate(open);
 }
 
-/** Returns the span in which the caller runs, or undefined if there is no tracer. */
+/**
+ * Returns the span in which the caller runs, or undefined if it runs in no span, for example because there is no
+ * tracer.
+ */
 export function activeSpan(): ActiveSpan | undefined {
   return active.getStore();
 }

@@ -68,7 +68,7 @@ export async function openTelemetryTracer(): Promise<Tracer> {
   };
 }
 
-/** The API's types do not accept arrays that must not be changed. */
+/** Copies the arrays, because the types of the API do not accept readonly arrays. */
 function writable(
   attributes: Readonly<Record<string, string | number | boolean | readonly string[]>>,
 ): Record<string, string | number | boolean | string[]> {

@@ -28,7 +28,10 @@ export interface Span {
   fail(errorType: string): void;
   /** Ends the span. Only the first call has an effect. */
   end(): void;
-  /** Calls a function while this span is the active one, so that spans that others start in it become its children. */
+  /**
+   * Calls a function while this span is active, so that spans that other code starts in it become children of this
+   * span.
+   */
   run?<T>(work: () => T): T;
   /** Whether another part of the process adds `traceparent` to requests by `fetch`. Two such headers are invalid. */
   addsHeader?(): boolean;

@@ -53,7 +53,7 @@ export const EXPLANATIONS = {
     fix: 'Serve the interface over https, and write its https address in the card.',
   },
   'own-machine': {
-    meaning: 'For every other machine, this address leads to that machine, not to the agent.',
+    meaning: 'On every other machine, this address leads to that machine itself, not to the agent.',
     fix: 'Write the public address of the agent in the card. For parley serve, that is --public-url.',
   },
   'old-path': {
@@ -75,12 +75,12 @@ export const EXPLANATIONS = {
     fix: 'Answer with the error "task not found" (JSON-RPC -32001, HTTP 404).',
   },
   credentials: {
-    meaning: 'The agent answers, but not without credentials, so the rest was not checked.',
+    meaning: 'The agent refuses requests without credentials, so this could not be checked.',
     fix: 'Give a token or a header, and check again.',
   },
   'other-origin': {
     meaning:
-      'The card leads to another server than the one that you named. It gets no requests, and no headers of yours, until you agree.',
+      'The card leads to another server than the one that you named. That server gets no requests, and none of your headers, until you agree.',
     fix: 'Agree only if you know the server and trust it.',
   },
   'not-supported-here': {
@@ -101,7 +101,7 @@ export const EXPLANATIONS = {
   },
   'untrusted-key': {
     meaning:
-      'The card has a signature, but not with a key that the server of the agent publishes. It may be valid, with a key that is not known here.',
+      'The card is signed, but not with a key that the server of the agent publishes. The signature may be valid with a key that is not known here.',
     fix: 'Get the public key of the signer from a source that you trust, and verify the card with it: parley card URL --verify --trust-key FILE.',
   },
   'invalid-signature': {

@@ -1,6 +1,6 @@
 /**
- * Checks whether an agent supports what its card declares. No task is started. Every request names a task that does not
- * exist, and the kind of error shows whether the operation is supported.
+ * Checks whether an agent supports what its card declares. No task is started. Requests about tasks name a task that
+ * does not exist, and the kind of error shows whether the operation is supported.
  */
 import { reasonOf } from '../../base/index.ts';
 import {

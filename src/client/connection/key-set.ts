@@ -13,7 +13,7 @@ const MAX_KEYS = 100;
 const TIMEOUT_MS = 10_000;
 /** How long a set is used before it is fetched again. A key that the signer removes is refused after this time. */
 const MAX_AGE_MS = 600_000;
-/** Minimum time between two requests for a set, so that forged signatures do not cause requests. */
+/** Minimum time between two requests for a set, so that forged signatures cannot cause many requests. */
 const MIN_AGE_MS = 10_000;
 
 /** Reads a JWK set. Keys of unknown types are not an error, because no supported algorithm uses them. */
@@ -60,9 +60,11 @@ export class RemoteKeySet {
   readonly #fetch: typeof globalThis.fetch | undefined;
   #keys: readonly PublicJwk[] = [];
   #fetchedAt = Number.NEGATIVE_INFINITY;
-  /** The last request, the time at which it started, and whether it is in progress. */
+  /** The last request for the set. */
   #request: Promise<void> = Promise.resolve();
+  /** The time at which the last request started. */
   #requestedAt = Number.NEGATIVE_INFINITY;
+  /** Whether the last request is in progress. */
   #loading = false;
 
   constructor(url: string, fetch?: typeof globalThis.fetch) {

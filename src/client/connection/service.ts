@@ -150,7 +150,7 @@ export function createHttpService(options: ServiceOptions): AgentService {
   return withFirstPushConfig(mapOperations({ unary, stream }));
 }
 
-/** Returns the headers of the protocol for a call. `extensions` are those that every call activates. */
+/** Returns the headers of the protocol for a call. `always` are the extensions that every call activates. */
 export function protocolHeaders(
   version: ProtocolVersion,
   { headers, extensions = [] }: Call,

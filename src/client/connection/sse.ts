@@ -45,7 +45,7 @@ export function createSseParser(maxEventBytes = Number.POSITIVE_INFINITY): SsePa
   let afterReturn = false;
   /** The start of an unfinished line. */
   const partial = new TextCollector();
-  /** The data of an unfinished event. It is only collected if the event has more than one line of data. */
+  /** The data lines of an unfinished event, except for the last one, which is in `data`. */
   const collected = new TextCollector();
   let type = '';
   let id: string | undefined;

@@ -94,7 +94,7 @@ function keepListening(session: Stream['session']): void {
   session.on('error', () => undefined);
 }
 
-/** Passes a body on. connect reads the trailers after it. */
+/** Passes a body on. Then makes the trailers readable, which connect reads after the body. */
 async function* beforeTrailers(
   body: AsyncIterable<Uint8Array>,
   trailer: Headers,

@@ -1,6 +1,6 @@
 /**
- * The card in the protobuf definition of 0.3. Its security schemes and requirements have the structure of 1.0, while
- * the JSON of 0.3 has that of OpenAPI.
+ * The card in the protobuf definition of 0.3. Its security schemes and requirements have the structure of 1.0, while in
+ * the JSON of 0.3 they have the structure of OpenAPI.
  */
 import { isObject } from '../../base/index.ts';
 import { type AgentCard, v1 } from '../../protocol/index.ts';

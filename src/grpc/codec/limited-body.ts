@@ -3,7 +3,7 @@ import type { DescMessage } from '@bufbuild/protobuf';
 import { A2AError } from '../../protocol/index.ts';
 import { MessageCount } from './message-count.ts';
 
-/** Smaller messages cannot contain enough to block the event loop. */
+/** In messages up to this size, the inner messages are not counted. They are too few to block the event loop. */
 const UNCHECKED_BYTES = 64 * 1024;
 /** gRPC sends one byte of flags and four bytes of length before each message. */
 const PREFIX_BYTES = 5;

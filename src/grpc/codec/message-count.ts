@@ -37,7 +37,7 @@ function layoutOf(message: DescMessage): Layout {
   if (known) return known;
   const fields = new Map<number, WireType | Layout>();
   const layout = { isValue: message.typeName === 'google.protobuf.Value', fields };
-  // Before its fields, because they may contain the same message.
+  // The layout is stored before its fields are read, because a field may contain the same message.
   layouts.set(message, layout);
   for (const field of message.fields) fields.set(field.number, contentOf(field));
   return layout;
