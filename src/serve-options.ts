@@ -65,8 +65,8 @@ export interface ServeOptions {
   /** Fields of the agent card that override the agent's profile. */
   readonly card?: Partial<AgentCard>;
   /**
-   * Fields of the extended card that override the card. `true` declares an extended card without configuring one. All
-   * callers may read the extended card. With `authenticate`, only authenticated callers may read it.
+   * Fields of the extended card that override the card. `true` declares an extended card without configuring one.
+   * Without `authenticate`, all callers may read the extended card. With it, only authenticated callers may.
    */
   readonly extendedCard?: Partial<AgentCard> | ((call: Call) => Partial<AgentCard>) | true;
   readonly store?: HandlerOptions['store'];

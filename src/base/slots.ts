@@ -78,7 +78,10 @@ export function createSlots(max = Number.POSITIVE_INFINITY, clock: () => number 
     return reserve === 0 || held === 0 || held + count <= max - reserve || isAlone(caller);
   }
 
-  /** Returns the first waiting call of the caller with the fewest slots, among those whose shares allow their calls. */
+  /**
+   * Returns the call that gets the next slots. Only callers whose share allows their first waiting call are considered.
+   * Of these, the caller with the fewest slots comes first.
+   */
   function nextCall(): Waiting | undefined {
     if (waiting === 0) return undefined;
     let best: Share | undefined;

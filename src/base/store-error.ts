@@ -1,12 +1,12 @@
 /** The reason why a store cannot be used. */
 export type StoreErrorCode =
-  /** Another process has locked the file for too long. The same call may succeed later. */
+  /** Another process or transaction has locked the data for too long. The same call may succeed later. */
   | 'busy'
   /** The database server cannot be reached. The same call may succeed later. */
   | 'unavailable'
   /** The disk is full, or the file has reached its maximum size. */
   | 'full'
-  /** The file is damaged. */
+  /** The file or database is damaged. */
   | 'corrupt'
   /** The file or database cannot be opened, or is not a database of this program. */
   | 'unusable';

@@ -64,8 +64,9 @@ export async function connect(
 /**
  * Chooses the best interface in the card, and returns a service for it. An interface whose origin is neither the origin
  * of `address` nor in `trustedOrigins` receives no headers. The agent chooses the address of such an interface. So this
- * address must not be in a private network, unless it has the host of `address`. In browsers, the browser's own rules
- * apply instead. If the caller gives its own `fetch`, the address of an HTTP interface is not checked here.
+ * address must not be in a private network, unless it has the host of `address` or both are on this machine. In
+ * browsers, the browser's own rules apply instead. If the caller gives its own `fetch`, the address of an HTTP
+ * interface is not checked here.
  */
 export function openService(
   address: string,

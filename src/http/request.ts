@@ -45,7 +45,9 @@ export interface FullReply {
   readonly headers: Readonly<Record<string, string>>;
   /** Text, or bytes that are sent unchanged. */
   readonly body: string | Uint8Array;
-  /** Function that the adapter must call once, when the client has read the reply. */
+  /**
+   * Function that the adapter must call when the client has read the reply, or at once if the adapter cannot know this.
+   */
   readonly release?: () => void;
 }
 

@@ -181,8 +181,8 @@ export class Runtime {
         if (live.state === undefined || isTerminal(live.state)) return false;
       } while (!(await this.log.own(live)));
     }
-    // An execution may be about to start, or another caller may be ending the task. If the executor has `conclude`,
-    // they must not append events at the same time. There is no `await` between the last check and the end.
+    // An execution may be about to start, or another caller may be ending the task. If the executor has `conclude`, two
+    // of them must not append events at the same time. There is no `await` between the last check and the end.
     const isPending = () => live.running && !this.executions.of(taskId);
     for (let tries = 0; this.executor.conclude && isPending() && tries < MAX_TRIES; tries++) {
       await this.executions.whenDecided(taskId);

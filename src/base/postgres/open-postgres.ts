@@ -291,7 +291,7 @@ export class Postgres implements Executor, AsyncDisposable {
   }
 
   /**
-   * Creates missing tables and updates those of older versions. Only one process at a time does this. Returns the
+   * Creates missing tables, and updates tables of older versions. Only one process at a time does this. Returns the
    * versions before the migration.
    */
   async migrate(schemas: readonly PostgresSchema[]): Promise<SchemaVersion[]> {

@@ -13,13 +13,16 @@ export type ConnectionFailure =
   | 'broken'
   /** Nothing arrived in time. */
   | 'timeout'
-  /** The agent redirects to another origin, which must not receive our credentials. */
+  /**
+   * The agent sent a redirect that is not followed, for example to another origin, which must not receive our
+   * credentials.
+   */
   | 'redirect'
-  /** The card has only interfaces at other origins, which must not receive our credentials. */
+  /** The card has only interfaces at other origins, which must not receive our credentials, or in private networks. */
   | 'untrusted'
   /** No agent card was found. */
   | 'card'
-  /** The card has no interface that this client supports. */
+  /** The card has no interface that this client can use. */
   | 'interface'
   /** This client was closed. */
   | 'closed';
@@ -90,7 +93,10 @@ export type CardSignatureProblem =
   | 'untrusted'
   /** The trusted keys could not be fetched. */
   | 'unavailable'
-  /** The card was changed after it was signed. */
+  /**
+   * A signature with a trusted key does not match the card, for example because the card was changed after it was
+   * signed.
+   */
   | 'invalid';
 
 /** Means that the signature of an agent's card was not accepted. */

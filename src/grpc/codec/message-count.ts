@@ -79,7 +79,7 @@ function wireTypeOf(scalar: ScalarType | undefined): WireType {
   }
 }
 
-/** The element that the next byte belongs to. `done` follows malformed bytes, which `fromBinary` reports. */
+/** The element that the next byte belongs to. `done`: the message has ended, or `fromBinary` will refuse it. */
 type State = 'tag' | 'length' | 'varint' | 'done';
 
 export class MessageCount {

@@ -59,7 +59,7 @@ export interface Listener {
   readonly port: number;
   /** Uses this certificate for new connections. Open connections stay open. Throws if the listener has no TLS. */
   setTls(pair: TlsPair): void;
-  /** Refuses new connections. Open connections stay open, but those of HTTP/2 accept no more requests. */
+  /** Refuses new connections. Open connections stay open, but HTTP/2 connections accept no more requests. */
   stop(): void;
   /** Waits up to `ms` until all responses are sent, and closes all connections. */
   end(ms: number): Promise<void>;

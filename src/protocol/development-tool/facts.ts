@@ -173,7 +173,10 @@ export function messagesOf({ history = [], status }: Task): readonly Message[] {
   return status.message ? [...history, status.message] : history;
 }
 
-/** Reads a task. Returns the same facts as its events. Each turn ends with a `state` fact. */
+/**
+ * Returns the facts in a task's messages, oldest first. Adds a `state` fact where a turn ended or waited before the
+ * next prompt, and at the end of a terminal task.
+ */
 export function readTask(task: Task): Fact[] {
   const { history = [], status } = task;
   const facts: Fact[] = [];

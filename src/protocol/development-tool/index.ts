@@ -7,7 +7,7 @@
  *   DevelopmentToolEvent       metadata of each status update, under EXTENSION_URI
  *   ToolCall, AgentThought     a data part of a status update's message
  *   ToolCallConfirmation       a data part of the client's message
- *   SlashCommand and the rest  parameters and results of commands/get and command/execute
+ *   all types of command.ts    parameters and results of commands/get and command/execute
  */
 export * from './call-checks.ts';
 export * from './call-details.ts';

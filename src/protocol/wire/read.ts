@@ -98,7 +98,7 @@ const checks: { readonly [O in Operation]?: (value: unknown) => value is ParamsO
 };
 
 /**
- * Validates parameters with the operation's schema. `rename` converts the field names in errors to those of the peer.
+ * Validates parameters with the operation's schema. `rename` converts the field names in errors to the peer's names.
  */
 export function validated<O extends Operation>(
   operation: O,

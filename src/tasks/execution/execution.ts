@@ -179,8 +179,8 @@ export class Execution implements TaskWriter {
   readonly #all: Executions;
   readonly #live: LiveTask;
   readonly #controller = new AbortController();
-  // The parts of the context that the executor's `cancel` gets. The whole context is not kept here, so that the
-  // executor can release it while it waits.
+  // The parts of the context that the executor's `cancel` gets. The whole context is not kept here, so that its memory
+  // can be freed while the executor waits.
   #task: Task | undefined;
   #turn: readonly Message[] = [];
   #user: User | undefined;

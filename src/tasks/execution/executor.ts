@@ -121,7 +121,8 @@ export type Transitions = Readonly<Partial<Record<TaskState, readonly TaskState[
 export interface ExecutionRules {
   /**
    * Whether an execution that a crash interrupted is started again (with `context.resumed`). By default, its task
-   * fails. If a function returns false for a task id, the task stays as it is until a client reads it.
+   * fails. If a function returns false for a task id, the task stays as it is until a client requests it. Then it
+   * fails.
    */
   readonly resumes?: boolean | ((taskId: string) => boolean) | undefined;
   /**

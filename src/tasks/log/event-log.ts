@@ -34,7 +34,10 @@ const MAX_UNSTORED_BYTES = 256 * 1024;
 /** Maximum number of another node's entries that are read at a time. */
 const PIECE = 64;
 
-/** Called for every state that a task enters, before the state is stored. Must not throw. */
+/**
+ * Called when an event that this process appends changes the state of a task, before the event is stored. Must not
+ * throw.
+ */
 export type OnState = (task: Scope, state: TaskState) => void;
 
 export class EventLog {
@@ -294,7 +297,7 @@ export class EventLog {
     if (!live.isUsed && this.#live.get(live.taskId) === live) this.#live.delete(live.taskId);
   }
 
-  /** Waits until every append has been stored or has failed. Then closes all readers. */
+  /** Waits until every append has been stored or has failed. Then closes all readers whose sink is not endless. */
   async close(): Promise<void> {
     while (this.#pending.length > 0 || this.#writing) {
       await new Promise((resolve) => setImmediate(resolve));

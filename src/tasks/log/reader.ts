@@ -12,8 +12,9 @@ import type { SerializedEntry } from '../store/store.ts';
 import { nextPiece } from './size.ts';
 
 /**
- * The reason why a reader has ended. `final`: the task is settled. `lost`: this process can no longer use the log, but
- * the client may resume at another process.
+ * The reason why a reader has ended. `final`: the task is settled. `closed`: the owner of the reader closed it. `lost`:
+ * this process can no longer use the log, but the client may resume at another process. `shutdown`: the server shuts
+ * down.
  */
 export type EndReason = 'final' | 'closed' | 'lost' | 'shutdown';
 

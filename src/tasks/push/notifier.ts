@@ -50,7 +50,10 @@ export interface NotifierOptions {
   readonly now: () => number;
 }
 
-/** Maximum number of open webhooks whose tasks are not being executed. */
+/**
+ * Maximum number of open webhooks that scans have found. The webhooks of a task that is executed here are opened
+ * without a scan.
+ */
 const MAX_BACKLOG = 1000;
 const PAGE = 100;
 /** Minimum time between two queries for due webhooks. */
@@ -423,7 +426,10 @@ export class PushNotifier {
     return true;
   }
 
-  /** Waits up to `ms` milliseconds until every webhook has delivered the stored events. */
+  /**
+   * Waits up to `ms` milliseconds until every webhook has delivered the stored events, or has left them for a later
+   * retry.
+   */
   async drain(ms: number): Promise<void> {
     await waitAtMost(
       ms,

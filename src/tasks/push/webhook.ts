@@ -179,7 +179,7 @@ export class Webhook {
     const isWanted = this.#isWanted(entry);
     const post: Post = async (signal, admit) => {
       const isEvent = this.#record.version === '1.0';
-      // The body is the event, so it is read only when it may be sent.
+      // The body is the event, so the event is read only when the body may be sent.
       if (isEvent) await admit(size, () => {});
       const prepared = await this.#prepare(await this.#entryAt(seq));
       return prepared ? prepared(signal, isEvent ? async () => {} : admit) : 'taken';
@@ -236,8 +236,8 @@ export class Webhook {
       return await gate.pass(passage, post, this.#abort.signal);
     } catch (error) {
       logger.debug({ err: error, taskId, configId: config.id }, 'a webhook did not respond');
-      // The owner of the task sees the reason, so it does not contain the error's message, which may have internal
-      // addresses.
+      // The owner of the task sees the reason. So the reason does not contain the error's message, which may have
+      // internal addresses.
       const isTimeout = error instanceof Error && /^(?:Abort|Timeout)Error$/.test(error.name);
       return { failed: isTimeout ? 'timeout' : (systemCode(error) ?? 'no response') };
     }

@@ -73,8 +73,8 @@ export interface Append extends Scope {
 }
 
 /**
- * `conflict`: another writer has appended to the task, or a message id is already used. `full`: there is no room for a
- * new task. In both cases nothing was written.
+ * `conflict`: another writer has appended to the task or has claimed it, or a message id is already used. `full`: there
+ * is no room for a new task. In both cases nothing was written.
  */
 export type AppendOutcome = 'ok' | 'conflict' | 'full';
 
@@ -206,9 +206,9 @@ export interface StoreRetention {
 }
 
 // Several processes (nodes) may share the tasks of one store. A task has at most one writer. This is the node in its
-// head, in the epoch in its head. A node claims a task before it appends to it, which raises the epoch. An append with
-// an earlier epoch is refused, so a node that was taken for dead can no longer write. A node is alive while its lease is
-// valid.
+// head, in the epoch in its head. A node claims a task before it appends to the task. The claim raises the epoch. An
+// append with an earlier epoch is refused, so a node that was taken for dead can no longer write. A node is alive while
+// its lease is valid.
 
 /** A task, by its scope and id. */
 export interface TaskKey extends Scope {
