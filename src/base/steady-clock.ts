@@ -2,8 +2,9 @@
  * Returns a clock in milliseconds that never goes back. If `now` is set back, the clock continues from its last value, so
  * that deadlines are not postponed.
  *
- * `runningTime` is a second clock. Between two calls, the returned clock advances as much as the clock that advanced
- * more. So the time between them is counted even if `now` was set back in the meantime.
+ * `runningTime` is a second clock. Between two calls, `now` and `runningTime` may advance by different amounts. The
+ * returned clock advances by the larger amount. So the time between two calls is counted even if `now` was set back in
+ * the meantime.
  */
 export function steadyClock(now: () => number, runningTime: () => number = () => 0): () => number {
   let last = { time: now(), running: runningTime() };

@@ -13,10 +13,7 @@ export type ConnectionFailure =
   | 'broken'
   /** Nothing arrived in time. */
   | 'timeout'
-  /**
-   * The agent sent a redirect that is not followed, for example to another origin, which must not receive our
-   * credentials.
-   */
+  /** The agent sent a redirect that is not followed, for example to an origin that must not get our credentials. */
   | 'redirect'
   /** The card has only interfaces at other origins, which must not receive our credentials, or in private networks. */
   | 'untrusted'
@@ -93,10 +90,7 @@ export type CardSignatureProblem =
   | 'untrusted'
   /** The trusted keys could not be fetched. */
   | 'unavailable'
-  /**
-   * A signature with a trusted key does not match the card, for example because the card was changed after it was
-   * signed.
-   */
+  /** A signature with a trusted key does not match the card. The card may have been changed after it was signed. */
   | 'invalid';
 
 /** Means that the signature of an agent's card was not accepted. */

@@ -15,8 +15,9 @@ import { MAX_JSON_DEPTH } from '../../protocol/index.ts';
 import { DESCRIPTORS } from './descriptors.ts';
 
 /**
- * Options for reading messages. One level of JSON is two levels of protobuf. So this allows what `inspectJson` allows,
- * which is checked afterwards. Unknown fields are not kept: nothing reads them, and each would be several objects.
+ * Options for reading messages. One level of JSON is two levels of protobuf. So this limit allows everything that
+ * `inspectJson` allows, which is called afterwards. Unknown fields are not kept: nothing reads them, and each would be
+ * several objects.
  */
 export const READ_OPTIONS = {
   recursionLimit: 2 * MAX_JSON_DEPTH + 20,

@@ -2,7 +2,7 @@
  * The requests of our own listeners (listener.ts).
  *
  * node:http passes a body to its request with `push`. The request is a stream, which passes the body on with several
- * events and ticks. For a small request, this takes more time than reading the JSON. So `takeBody` gets the body
+ * events and ticks. For a small request, this takes more time than parsing the JSON. So `takeBody` gets the body
  * directly from `push`. If `takeBody` is not called, the request is an ordinary stream.
  */
 import type { IncomingMessage } from 'node:http';

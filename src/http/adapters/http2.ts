@@ -2,10 +2,11 @@
  * HTTP/2 connections, for the sockets that the listener recognizes as HTTP/2. This module is loaded with the first such
  * socket.
  *
- * A client can do much more on one connection of HTTP/2 than on one of HTTP/1.1. So a connection has limits: concurrent
- * streams, memory, headers, and frames that need processing but are not part of a request. Node limits CONTINUATION
- * frames, invalid frames and acknowledgements that the client does not read. PING and SETTINGS frames, and streams that
- * the client opens only to reset them, are limited here. A connection without streams is closed after a while.
+ * A client can do much more on one HTTP/2 connection than on one HTTP/1.1 connection. So a connection has limits:
+ * concurrent streams, memory, headers, and frames that need processing but are not part of a request. Node limits
+ * CONTINUATION frames, invalid frames and acknowledgements that the client does not read. PING and SETTINGS frames, and
+ * streams that the client opens only to reset them, are limited here. A connection without streams is closed after a
+ * while.
  */
 import {
   constants,

@@ -1,6 +1,6 @@
 /**
  * Decides when the appends to a durable store are written. A transaction takes more time than an entry in it, so the
- * entries of a burst share one.
+ * entries of a burst share one transaction.
  *
  * Appends are normally written at the end of the event loop's turn. If the last transaction has just ended, chunks
  * of artifacts wait until a short window is over. Other entries wait too if many tasks append at the same time. So a

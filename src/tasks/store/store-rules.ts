@@ -28,7 +28,9 @@ export function isUnfinished(state: TaskState | undefined): boolean {
 /** Maximum number of dead letters of a webhook. If there are more, a store drops the oldest. */
 export const MAX_DEAD_LETTERS = 1000;
 
-/** Throws if the append is invalid. This is a bug in the caller and not a conflict with another writer. */
+/**
+ * Throws if the append is invalid. An invalid append is a bug in the caller, and not a conflict with another writer.
+ */
 export function checkAppend({ taskId, expected, entries }: Append): void {
   const first = entries[0];
   if (first === undefined) throw new Error(`an append to task ${taskId} has no entries`);
