@@ -1,5 +1,8 @@
 // The registry of agents: over its routes, in the register, and what is shown of a card.
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { isObject } from '../../src/base/index.ts';
 import { test } from 'node:test';
 import { REMOTE_LIMITS } from '../../src/client/follow/limits.ts';
@@ -10,6 +13,7 @@ import { A2AError } from '../../src/protocol/index.ts';
 import { createAgent } from '../../src/tasks/index.ts';
 import { interopAgent } from '../interop/agent.ts';
 import { createGates, quiet, until } from '../interop/support.ts';
+import { startGateway } from '../support/gateway.ts';
 import { behind, remote } from './agents-support.ts';
 
 import { ask, gossip, LOOPBACK, raw } from './registry-support.ts';
@@ -316,4 +320,37 @@ test("a card that leads elsewhere is not followed with the gateway's credentials
   const answer = await client('theirs').send('hello');
   assert.ok(answer.kind === 'task' && answer.status.state === 'failed');
   assert.match(JSON.stringify(answer.status), /refers to another origin/);
+});
+
+test('headers that cannot be decrypted are reported, and a change does not lose them unnoticed', async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'parley-agents-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const register = path.join(folder, 'register.db');
+  const url = await raw(t, (_, response) => response.writeHead(404).end());
+  const headers = { authorization: 'Bearer x' };
+  const logged: string[] = [];
+  const logger = {
+    debug() {},
+    info() {},
+    warn() {},
+    error: (_: object, text: string) => void logged.push(text),
+  };
+  const started = (secretKey: string) =>
+    startGateway({ register, secretKey, logger, allowNetworks: LOOPBACK });
+  let key: string;
+  {
+    await using gateway = await started('the first');
+    key = gateway.key();
+    const made = await gateway.ask(key, 'POST', '/a2a/agents', { name: 'echo', url, headers });
+    assert.equal(made.status, 201, await made.text());
+  }
+  await using gateway = await started('another');
+  assert.match(logged.join(), /cannot decrypt the headers of an agent/);
+  const changed = await gateway.ask(key, 'PUT', '/a2a/agents/echo', { url });
+  assert.equal(changed.status, 400);
+  assert.match(await changed.text(), /cannot be decrypted. Send them again/);
+  assert.equal(
+    (await gateway.ask(key, 'PUT', '/a2a/agents/echo', { url, headers: {} })).status,
+    200,
+  );
 });

@@ -44,6 +44,8 @@ interface Known {
 export function createAgentRegistry({ register, secrets, route, logger }: Options) {
   /** The agents by workspace and name. The object of an unchanged agent is kept, with its card and health. */
   let known = new Map<string, Known>();
+  /** The agents whose stored headers cannot be decrypted. */
+  const unreadable = new Set<string>();
   let version: number | undefined;
   let loading: Promise<void> | undefined;
 
@@ -105,7 +107,16 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
   /** Returns the decrypted headers, or none if they cannot be decrypted. The agent then gets requests without them. */
   function opened(workspace: string, name: string, sealed: Uint8Array | undefined) {
     const text = sealed && secrets?.open(sealed, placeOf(workspace, name));
-    return text === undefined ? {} : { headers: StoredHeaders.parse(JSON.parse(text)) };
+    unreadable.delete(keyOf(workspace, name));
+    if (text !== undefined) return { headers: StoredHeaders.parse(JSON.parse(text)) };
+    if (sealed) {
+      unreadable.add(keyOf(workspace, name));
+      logger.error(
+        { workspace, agent: name },
+        'cannot decrypt the headers of an agent, which gets requests without them: set PARLEY_PREVIOUS_SECRET_KEY to the key that encrypted them',
+      );
+    }
+    return {};
   }
 
   function seal(text: string, place: string): Uint8Array {
@@ -163,6 +174,12 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
     all: () => [...agents().values()].map(({ agent }) => agent),
     /** Creates an agent without storing it. Throws if the agent's headers cannot be stored. */
     draft(workspace: string, name: string, input: AgentInput, before: RemoteAgent | undefined) {
+      if (input.headers === undefined && before && unreadable.has(keyOf(workspace, name))) {
+        throw new A2AError(
+          'invalidParams',
+          'headers: the stored ones cannot be decrypted. Send them again, or {} for no headers',
+        );
+      }
       const headers = headersFor(input, before);
       const headerNames = Object.keys(headers);
       const { headers: _, ...shown } = input;
