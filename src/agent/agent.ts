@@ -29,7 +29,7 @@ export interface Agent {
   /** The purpose of the agent. Other agents and people use it to choose an agent. */
   readonly description: string;
   readonly subAgents: readonly Agent[];
-  /** The tools that the agent card lists. */
+  /** The agent's tools. The agent card lists them as skills. */
   readonly tools?: readonly (Tool | Toolset)[];
   readonly callbacks?: Callbacks;
   /**

@@ -9,8 +9,8 @@ import type { SessionKey } from './session.ts';
 export type ArtifactContent = TextContentPart | BlobPart;
 
 /**
- * A store for artifacts. Create one with `memoryArtifacts()`, or with `sqliteArtifacts(path)` from
- * `parley-a2a/agent/sqlite`.
+ * A store for artifacts. Create one with `memoryArtifacts()`, with `sqliteArtifacts(path)` from
+ * `parley-a2a/agent/sqlite`, or with `postgresArtifacts(url)` from `parley-a2a/agent/postgres`.
  *
  *   const version = await store.save(key, 'plan.md', { kind: 'text', text: '# Plan' });
  *   const latest = await store.load(key, 'plan.md');

@@ -141,7 +141,10 @@ export class WorkDone {
   }
 }
 
-/** Returns the summary for the agent that handles a call. `shown` are the events from `storedEvents` in run/. */
+/**
+ * Returns a summary of the work of the agent that handles this call. `shown` are the events that `storedEvents` in run/
+ * returns.
+ */
 export function workFor(callId: string, shown: readonly Event[]): string {
   const events = shown.flatMap(({ actions: { delegated } }) =>
     delegated?.callId === callId ? [delegated.event] : [],

@@ -1,13 +1,13 @@
 /**
  * The events of a session, in order.
  *
- * A run starts with the user's event, and stops when the agent is done or waits for a person. All events of a run
- * have the run's id. They contain everything that the run needs after a restart: calls without a response, open
- * questions, answers, and the checkpoints of sequences. So any process with the same session store can continue a
- * run.
+ * A run starts with the user's event, and stops when the agent is done or waits for a person. All events of a run have
+ * the run's id. They contain everything that the run needs after a restart: calls without a response, open questions,
+ * answers, and the checkpoints of sequences. So any process with the same session store can continue a run.
  *
- * A partial event is a chunk of a complete event that follows later. Both have the same id. Partial events are shown
- * but not stored.
+ * Partial events are shown but not stored. A partial event with content is a chunk of a complete event that follows
+ * later and has the same id. Other partial events show, for example, the progress of a call, or an event of an agent
+ * that runs as a tool.
  */
 import type { JsonObject, JsonValue } from '../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';

@@ -1,10 +1,10 @@
 /**
  * Hooks into a run. Callbacks belong to one agent. Plugins belong to a runner and apply to all of its agents.
  *
- * The hooks of the plugins are called first, in the order of the plugins. The agent's own callback is called last.
- * When a hook returns a value, this value is used and no further hook is called. A hook that returns nothing changes
- * nothing. An error in a hook ends the run with an error event, unless the description of the hook says otherwise. An
- * aborted run does not wait for its hooks, so a hook should stop when `signal` is aborted.
+ * The hooks of the plugins are called first, in the order of the plugins. The agent's own callback is called last. When
+ * a hook returns a value, this value is used and no further hook is called, except for `onEvent`. A hook that returns
+ * nothing changes nothing. An error in a hook ends the run with an error event, unless the description of the hook says
+ * otherwise. An aborted run does not wait for its hooks, so a hook should stop when `signal` is aborted.
  */
 import type { MaybePromise, JsonObject, JsonValue } from '../base/index.ts';
 import type { Artifacts } from './artifact.ts';
@@ -122,7 +122,10 @@ export type RunOutcome = 'done' | 'waiting' | 'failed' | 'aborted';
  */
 export interface Plugin extends Callbacks {
   readonly name: string;
-  /** Called before the user's message is stored. May replace the message. */
+  /**
+   * Called before the user's message is stored. May replace the message. If this hook throws, the message is not
+   * stored, and the runner's caller gets the error.
+   */
   onUserMessage?(message: Content, run: RunInfo): HookResult<Content>;
   /**
    * Called for each event, including partial events, before the event is stored and shown. May replace the event, but

@@ -35,8 +35,8 @@ export interface Session extends SessionSummary {
 }
 
 /**
- * A store for sessions. Create one with `memorySessions()`, or with `sqliteSessions(path)` from
- * `parley-a2a/agent/sqlite`.
+ * A store for sessions. Create one with `memorySessions()`, with `sqliteSessions(path)` from `parley-a2a/agent/sqlite`,
+ * or with `postgresSessions(url)` from `parley-a2a/agent/postgres`.
  *
  *   const runner = createRunner({ agent, sessions: sqliteSessions('agent.db') });
  */

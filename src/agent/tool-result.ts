@@ -1,8 +1,8 @@
 /**
  * Converts the result of a function to JSON for models and stores.
  *
- * The conversion never fails. Values that JSON cannot represent are described in words. If a text is too long, only its
- * start and its end are kept.
+ * The conversion never fails. Values that JSON cannot represent are converted to text or left out. If a text is too
+ * long, only its start and its end are kept.
  */
 import type { JsonObject, JsonValue } from '../base/index.ts';
 

@@ -1,11 +1,12 @@
 /**
  * Makes the tool calls of one model answer. Yields the progress of the calls, and each outcome when it arrives.
  *
- * - A call of a sequential tool runs after all earlier calls of the answer have ended, and later calls wait for it.
- *   The other calls run concurrently.
- * - Questions do not wait. A person can see and answer the questions of all calls at once. The exception is a
- *   question that depends on an earlier call (`Tool.confirmsAfter`). It is asked when that call has ended.
- * - A call has ended when its response is stored. So after a crash, the log shows which calls cannot have begun.
+ * - A call of a sequential tool runs after all earlier calls of the answer have ended, and later calls wait for it. The
+ *   other calls run concurrently.
+ * - Questions do not wait. A person can see and answer the questions of all calls at once. The exception is a question
+ *   that depends on an earlier call (`Tool.confirmsAfter`). It is asked when that call has ended.
+ * - A call has ended when its response is stored. So after a crash, the stored events show which calls cannot have
+ *   begun.
  */
 import { raceAbort, type JsonValue } from '../../base/index.ts';
 import type { Content } from '../content.ts';
@@ -107,7 +108,7 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
     let behindSequential = false;
     /**
      * Whether an earlier call is being prepared. That call may still ask a question, which must be shown before this
-     * call.
+     * call is shown as waiting.
      */
     let behindPreparing = false;
     for (const entry of entries) {

@@ -10,8 +10,8 @@ import { runScopeOf, type RunScope } from '../run/run-context.ts';
 import { Waits } from '../run/run-index.ts';
 
 /**
- * Runs the agents in order. In a loop, the number of the round is part of each agent's path, and an escalation ends
- * only the loop.
+ * Runs the agents in order. In a loop, the number of the round is part of each agent's path, and an escalation ends the
+ * loop but not the sequences around it.
  */
 export async function* runSteps(
   context: RunContext,

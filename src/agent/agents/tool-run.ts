@@ -39,8 +39,8 @@ export interface CallSetup {
 }
 
 /**
- * A call that is ready to run. If the tool has `parse`, it has checked the arguments, unless a `beforeTool` hook
- * replaced them.
+ * A call that is ready to run. `parse` of the tool, if there is one, has checked the arguments, unless a `beforeTool`
+ * hook has replaced them.
  */
 interface ReadyCall extends ToolInvocation {
   readonly context: ToolContext;

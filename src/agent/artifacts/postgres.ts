@@ -93,7 +93,8 @@ export async function postgresArtifacts(
       return row && fromJson(`the artifact ${name}`, row[0]);
     },
     async list(key) {
-      // The example decides whether the artifacts of the session or those of the user are listed.
+      // `example` stands for any artifact name. With the prefix `user:`, the artifacts of the user are listed,
+      // otherwise the artifacts of the session.
       const names = async (example: string) => {
         const place = placeOf(key, example);
         const rows = await database.read((db) => db.run<[name: string]>(SQL.names, [place]));
@@ -114,7 +115,9 @@ export async function postgresArtifacts(
   };
 }
 
-/** Checks the key and the name. Returns the key of the artifacts of the user, or of the session. */
+/**
+ * Checks the key and the name. Returns the database key of the owner of the artifact, which is the user or the session.
+ */
 function placeOf(key: SessionKey, name: string): Uint8Array {
   checkArtifactKey(key, name);
   const { app, user, id } = key;

@@ -45,7 +45,8 @@ export function sqliteArtifacts(path: string, options: SqliteOptions = {}): Arti
       });
     },
     async list(key) {
-      // The example decides whether the artifacts of the session or those of the user are listed.
+      // `example` stands for any artifact name. With the prefix `user:`, the artifacts of the user are listed,
+      // otherwise the artifacts of the session.
       const names = (example: string) => {
         const rows = sql.names.all(...placeOf(key, example));
         return rows.map((row) => String(row['name'])).toSorted();

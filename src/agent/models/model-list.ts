@@ -17,7 +17,7 @@ import { isWindow } from './too-long.ts';
 
 const MAX_BYTES = 8 * 1024 * 1024;
 const MAX_MODELS = 2000;
-/** Number of models whose abilities Ollama is asked for. The first ones are the latest. */
+/** Maximum number of models for which Ollama is asked about their abilities. Ollama lists the latest models first. */
 const MAX_SHOWN = 12;
 
 /** One model in the list of a server. */
@@ -32,7 +32,10 @@ export interface ServedModel {
 
 export type AskedServer = Pick<ModelServer, 'vendor' | 'baseURL' | 'apiKey' | 'local'>;
 
-/** Control characters, line breaks and invisible characters could forge the text in which a name is shown. */
+/**
+ * A model name. Control characters, line breaks and invisible characters are refused, because they could forge the text
+ * in which the name is shown.
+ */
 const Name = z
   .string()
   .max(256)
@@ -102,8 +105,9 @@ export async function listModels(server: AskedServer, signal: AbortSignal): Prom
 }
 
 /**
- * Returns the size of the context window that is in use for a model, or undefined if the server does not report it.
- * Ollama and LM Studio know it only while the model is loaded.
+ * Returns the size of the context window that is in use for a model, or undefined if the server does not report it. LM
+ * Studio reports it only while the model is loaded. For a model that is not loaded, Ollama reports only the size in the
+ * Modelfile, if there is one.
  */
 export async function contextWindowAt(
   server: AskedServer,

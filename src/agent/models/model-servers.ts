@@ -25,7 +25,7 @@ export type LocalServer = 'ollama' | 'lmstudio' | 'vllm';
 
 interface LocalServerEntry {
   readonly title: string;
-  /** The address after the installation. */
+  /** The default address of the server. */
   readonly address: string;
   /** Variables with an address. The first one that is set is used. */
   readonly addressVariables: readonly [string, ...string[]];
@@ -118,7 +118,10 @@ export function allServers(env: VendorEnvironment, providers: ModelProviders = {
   );
 }
 
-/** Returns the names of the variables that contain keys of providers, which no command of an agent may see. */
+/**
+ * Returns the names of the environment variables that contain keys of local servers and of providers in the settings.
+ * The commands of an agent must not see these variables.
+ */
 export function keyVariablesOf(providers: ModelProviders = {}): string[] {
   const own = Object.values(providers).flatMap(({ apiKeyVariable }) => apiKeyVariable ?? []);
   return [...own, ...Object.values(LOCAL_SERVERS).flatMap(({ keys }) => keys)];
@@ -149,7 +152,8 @@ function vendorServer(prefix: string, vendor: Vendor, env: VendorEnvironment): M
 function providerServer(prefix: string, env: VendorEnvironment, entry: ModelProvider): ModelServer {
   const { type = 'openai-compatible', baseUrl, apiKeyVariable } = entry;
   const vendor = VENDORS[type]!;
-  // The vendor's own key belongs to the vendor's own address, so it is used only if the settings name it.
+  // The key in the vendor's own variable is for the vendor's own address. It is used only if the settings name this
+  // variable.
   const apiKey = apiKeyVariable === undefined ? undefined : valueOf(env, apiKeyVariable);
   const lacksKey = apiKey === undefined && (apiKeyVariable !== undefined || !vendor.keyOptional);
   const lacking = apiKeyVariable ?? `providers.${prefix}.apiKeyVariable`;
@@ -189,8 +193,8 @@ function localServer(
 }
 
 /**
- * Reads an address as Ollama does: `http://host:port`, `host:port`, `host` or `:port`. An address for all interfaces,
- * with which a server listens, becomes the loopback address.
+ * Reads an address as Ollama does: `http://host:port`, `host:port`, `host` or `:port`. An address that stands for all
+ * interfaces, such as `0.0.0.0`, becomes the loopback address.
  */
 function hostAddress(given: string, standard: string): string {
   const { port } = new URL(standard);

@@ -80,7 +80,8 @@ export interface ProviderOptions extends TimeoutOptions {
   /** Maximum number of tool calls in one answer. Default: 128. */
   readonly maxCalls?: number;
   /**
-   * Whether a request fails if the vendor does not support one of its settings. By default, such a setting is ignored.
+   * Whether a request fails if the vendor does not support one of its settings or files. By default, such a setting is
+   * ignored, and the model gets a note instead of such a file.
    */
   readonly strict?: boolean;
 }

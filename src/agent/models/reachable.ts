@@ -6,9 +6,9 @@ import { LOCAL_SERVERS, type ModelServer } from './model-servers.ts';
 export interface ReachableServer {
   readonly prefix: string;
   readonly baseURL: string;
-  /** The models, or those in the settings if the server has no list. */
+  /** The models that the server lists, and the models in the settings. */
   readonly models: readonly ServedModel[];
-  /** The reason why the server cannot be used, in one line. */
+  /** The reason why the server cannot be used or did not list its models, in one line. */
   readonly problem?: string;
 }
 
@@ -38,7 +38,10 @@ export async function reachableServers(
   );
 }
 
-/** Returns the models of a local server in the order in which to offer them. Models that cannot call tools come last. */
+/**
+ * Returns the models in the order in which to offer them. Models that cannot call tools come last. Within both groups,
+ * models that are not loaded come last.
+ */
 export function offered(models: readonly ServedModel[]): readonly ServedModel[] {
   const rank = ({ hasTools, isLoaded }: ServedModel) =>
     (hasTools === false ? 2 : 0) + (isLoaded === false ? 1 : 0);

@@ -17,7 +17,7 @@ export interface ModelRetryOptions {
    * to half. Default: 500.
    */
   readonly delayMs?: number;
-  /** Maximum delay between two attempts, unless the vendor asks for a delay. Default: 15 seconds. */
+  /** Maximum delay between two attempts, unless the vendor asks for a longer delay. Default: 15 seconds. */
   readonly maxDelayMs?: number;
   /**
    * Maximum delay that the vendor may ask for (Retry-After). If the vendor asks for a longer delay, the request

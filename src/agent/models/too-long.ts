@@ -13,7 +13,7 @@ const TOO_LONG =
   /context.?(length|window|size|limit)|prompt is too long|input is too long|too many (input )?tokens|input token count|maximum.{0,30}tokens|maximum (model|prompt) length|max_new_tokens.{0,20}must be/i;
 
 const NUMBER = String.raw`(\d{3,9}|\d{1,3}(?:[,_]\d{3}){1,2})`;
-/** The texts in which the size follows or precedes certain words. Each has one group with the size. */
+/** Patterns for texts that contain the size. Each pattern has one group, which matches the size. */
 const SIZES: readonly RegExp[] = [
   // llama.cpp and LM Studio
   String.raw`\bn_ctx"?\s*[:=]\s*${NUMBER}`,

@@ -27,8 +27,8 @@ export interface VendorModelOptions extends Omit<
 }
 
 /**
- * Maximum number of times that a server is asked for the size of a context window. Ollama and LM Studio know it only
- * after the first request, when the model is loaded.
+ * Maximum number of times that a server is asked for the size of a context window. Ollama and LM Studio may not report
+ * the size before the first request, because the model is not loaded yet.
  */
 const MAX_ASKED = 3;
 const ASK_MS = 2000;
@@ -142,7 +142,10 @@ async function client(
   });
 }
 
-/** Returns whether a server does not have the requested path. OpenAI's own servers answer unknown models with 404, too. */
+/**
+ * Returns whether the error can mean that the server does not have the requested path. OpenAI's own servers also answer
+ * with 404 if they do not know the model.
+ */
 function isMissing(error: unknown): boolean {
   return error instanceof ModelError && [404, 405, 501].includes(error.status ?? 0);
 }

@@ -40,8 +40,8 @@ export interface Vendor {
   /** Matches names of the vendor's models that lack the prefix, for suggestions in error messages. */
   readonly family?: RegExp;
   /**
-   * Returns options that differ from the vendor's defaults. They turn off storage at the vendor, and contain the
-   * settings of the request for which the AI SDK has no common option.
+   * Returns options that differ from the vendor's defaults. They contain the settings of the request for which the AI
+   * SDK has no common option. For OpenAI, they also turn off storage at the vendor.
    */
   options?(model: string, settings: OptionSettings): VendorOptions | undefined;
   /** Returns the vendor's own web search, or undefined if the model does not have it. */

@@ -80,8 +80,9 @@ export async function compact(
 }
 
 /**
- * Returns the size of an agent's conversation in tokens, as the next request would send it. After a summary or a
- * rewind, the size is an estimate until the vendor counts the tokens again.
+ * Returns the size of an agent's conversation in tokens, as the next request would send it. The size is the vendor's
+ * last count plus an estimate for later events. After a summary, the whole size is an estimate until the vendor counts
+ * the tokens again.
  */
 export function contextTokens(events: readonly Event[], agent: string, runId = ''): number {
   const { summary = '', events: kept } = afterSummary(events, { branch: undefined, runId });
@@ -104,8 +105,8 @@ function tokensOf(events: readonly Event[], summary: string, agent: string): num
 }
 
 /**
- * Returns the number of events to summarize. This is the largest number that does not separate a call from its
- * response.
+ * Returns the number of events to summarize. This is the largest number that keeps the last `keep` events and does not
+ * separate a call from its response.
  */
 export function cutOf(events: readonly Event[], keep: number): number {
   const answered = new Set(

@@ -1,14 +1,14 @@
 /**
- * Selects the session's events that form the conversation for models. Events are never removed from the session
- * itself.
+ * Selects the session's events that form the conversation for models. Events are never removed from the session itself.
  *
  * - An aside, such as a command to the program, is excluded with all events of its run.
  * - A rewind resets the conversation to the point directly after its target event. The excluded events stay in the
  *   session, so another rewind can restore them. If the target is in the middle of a request and the rewind cancels
  *   that request, a note tells the model so. Otherwise the model would carry out this request together with the next
  *   one.
- * - If a rewind excludes the latest event of a run, events that this run adds later are excluded too. The run itself is
- *   an exception: once it has started, it ignores rewinds by other runs, so its own conversation stays complete.
+ * - If a rewind excludes the latest event of a run, events that this run adds later are excluded too. This does not
+ *   apply to the conversation that is selected for this run itself. It ignores rewinds by other runs after the start of
+ *   the run, so it stays complete.
  */
 import { CANCELED_REQUEST } from '../canceled-run.ts';
 import { userContent } from '../content.ts';

@@ -70,7 +70,7 @@ export class LoadedRun implements OpenRun {
   readonly store: SessionStore;
   readonly key: SessionKey;
   readonly index: RunIndex;
-  /** The part of the run that is active or was active last. Each part ends when the run waits for a person. */
+  /** The part of the run that is active or was active last. A part ends when the run ends or waits for a person. */
   current: Run | undefined;
   #read: Session | undefined;
   readonly #claim: Disposable;

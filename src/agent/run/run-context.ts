@@ -113,7 +113,8 @@ export class RunScope implements RunContext {
     const place = `${step}/${agent.name}`;
     const times = (this.#times.get(place) ?? 0) + 1;
     this.#times.set(place, times);
-    // Each run of an agent has its own path, because a checkpoint at a path applies only to this run.
+    // If an agent runs several times, each repetition has its own path, so that a checkpoint applies to one repetition
+    // only.
     const again = times === 1 ? '' : `#${times}`;
     const own = this.branch === undefined ? '' : `${this.branch}.`;
     const lane = `${own}${this.agent.name}${step}.${agent.name}${again}`;

@@ -102,8 +102,8 @@ export class RunIndex {
   }
 
   /**
-   * Returns the ids of the calls that have not begun, neither in this process nor in an earlier one. They have to
-   * wait for an earlier call of the same answer that has no response.
+   * Returns the ids of the calls that have to wait for an earlier call of the same answer that has no response. So they
+   * have not begun, neither in this process nor in an earlier one.
    */
   blockedCalls(): ReadonlySet<string> {
     /** The agents and branches with an open call. The value shows whether one of these calls is sequential. */
@@ -135,7 +135,8 @@ export class RunIndex {
 
   #resume(): void {
     this.resumes++;
-    // After this resume, a call with an answer and without a response was active when an earlier process ended.
+    // A call that was answered before this resume and still has no response may have been active when an earlier
+    // process ended.
     for (const call of this.openCalls.values()) call.unused = false;
   }
 

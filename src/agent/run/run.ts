@@ -28,7 +28,7 @@ export interface RunLimits {
   /** Maximum number of requests to models. Default: 100. */
   readonly steps: number;
   /**
-   * Maximum time in milliseconds from the start or the last answer until the run ends or waits. Default: 30 minutes.
+   * Maximum time in milliseconds from the start or the last resume until the run ends or waits. Default: 30 minutes.
    */
   readonly timeMs: number;
   /** Maximum number of stored events. Default: 10,000. */
@@ -255,7 +255,7 @@ export class Run {
     const { id, content, metadata } = event;
     const { progress } = event.actions;
     if (progress) this.#progress.set(progress.callId, progress.value);
-    // Only answers of models have this field. Remote agents store their unfinished answers themselves.
+    // Only answers of models have `metadata.model`. Remote agents store their unfinished answers themselves.
     if (metadata?.['model'] === undefined) return;
     for (const part of content?.parts ?? []) {
       if (part.kind !== 'text' || part.text === '') continue;

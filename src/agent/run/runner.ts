@@ -6,11 +6,11 @@
  *
  * Complete events are stored before they are yielded. Partial events are not stored. A run that fails ends with an
  * event that has an `error`. A run that needs a person ends with questions. `resume` continues it, in this process or
- * another. The iteration throws only if no event can be yielded. It throws the reason of an abort, an error of the
- * store, or a RunError for an invalid request.
+ * another. In some cases, the iteration throws instead of yielding an event with an `error`. It throws the reason of an
+ * abort, an error of the store, a RunError for an invalid request, or an error of the hook `onUserMessage`.
  *
- * The run starts with the iteration. Leaving the iteration early stops the run. An aborted run stores the streamed
- * text of an unfinished answer, and a response for each call that was running.
+ * The run starts with the iteration. Leaving the iteration early stops the run. An aborted run stores the streamed text
+ * of an unfinished answer, and a response for each call that was running.
  */
 import { raceAbort, MAX_TIMER_MS } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';

@@ -1,11 +1,12 @@
 /**
  * Keeps sessions in memory.
  *
- * An event is kept as JSON text until it is first read, and as a frozen object after that. So the store never shares
- * an object with its callers, stored events cannot change, and a `get` parses only new events.
+ * An event is kept as JSON text until it is first read, and as a frozen object after that. So a caller cannot change a
+ * stored event, neither through the object that it appended nor through an object that it read. A `get` parses only new
+ * events.
  *
- * When a limit is reached, the store removes the least recently changed session. The state of users and apps is never
- * removed. When this state fills the store, appends are refused.
+ * When there are too many sessions, or their total size is too large, the store removes the least recently changed
+ * sessions. The state of users and apps is never removed. When this state fills the store, appends are refused.
  */
 import type { JsonValue } from '../../base/index.ts';
 import type { Event } from '../event.ts';

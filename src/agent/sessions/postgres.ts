@@ -368,10 +368,13 @@ async function countBatch(tx: Executor, session: number, batch: string): Promise
   return row?.n ?? 0;
 }
 
-/** The place, the hash and the name of a key of the state, and its new JSON, or null if it is removed. */
+/**
+ * A change of one key of the state: its place, its hash, its name, and its new value as JSON, or null if the key is
+ * removed.
+ */
 type StateChange = readonly [place: Uint8Array, hash: Uint8Array, key: string, json: string | null];
 
-/** Returns the changes, sorted by key, so that two transactions cannot block each other. */
+/** Returns the changes, sorted by key, so that two transactions cannot deadlock. */
 function stateChanges(key: SessionKey, deltas: readonly (State | undefined)[]): StateChange[] {
   const [session, user, app] = placesOf(key);
   const places = { session, user, app };

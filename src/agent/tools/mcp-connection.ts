@@ -116,7 +116,7 @@ export class McpConnection {
     return this.#instructions;
   }
 
-  /** Whether the server had resources at the last connection. */
+  /** Whether the server supported resources at the last connection. */
   get hasResources(): boolean {
     return this.#hasResources;
   }

@@ -28,8 +28,8 @@ const DECLINE = 'Decline';
 type Value = string | number | boolean | string[];
 
 /**
- * The answer for the server. It is a type alias and not an interface, because MCP's result types accept further
- * members.
+ * The answer for the server. It is a type alias, because an interface could not be assigned to MCP's result types,
+ * which have an index signature.
  */
 export type ElicitationReply = {
   readonly action: 'accept' | 'decline' | 'cancel';

@@ -179,8 +179,8 @@ function isAboutRegistration(error: unknown): boolean {
 }
 
 /**
- * The headers of a request without a token. The server refuses this request, and its response contains the address of
- * the authorization server.
+ * The headers of a request without a token. A server that needs a login refuses this request. Its response can contain
+ * the URL of the resource metadata, which names the authorization server, and the scope to request.
  */
 const PROBE_HEADERS = {
   'content-type': 'application/json',

@@ -1,9 +1,10 @@
 /**
- * Converts the content that an MCP server sends (results of tools, prompts and resources) to content for the model.
- * The result is text or data, with images and files in addition.
+ * Converts the content that an MCP server sends (results of tools, prompts and resources) to content for the model. The
+ * result is text or data, with images and files in addition.
  *
- * Only images, PDF documents and audio are passed on for the model. models/prompt.ts decides for each request whether
- * the model accepts them. Any other file is saved, and the model gets a note with its path, type and size.
+ * Images, PDF documents, audio, video and links to files are passed on to the model, up to a limit. models/prompt.ts
+ * decides for each request whether the model accepts them. Every file that is sent with its content is also saved,
+ * except images that are passed on. The model gets a note with the path, type and size of a saved file.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { sizeOf, type JsonValue } from '../../base/index.ts';
@@ -16,9 +17,9 @@ import { elide, jsonResponse, MAX_RESPONSE_LENGTH } from '../tool-result.ts';
 
 /** Maximum number of files in one response that are saved or described in a note. */
 const MAX_NOTES = 50;
-/** Maximum number of images and files in one response. */
+/** Maximum number of images and files in one response that are passed on to the model. */
 const MAX_PARTS = 20;
-/** Maximum total size of the images and files in one response, in characters of base64. */
+/** Maximum total size of the images and files that are passed on, in characters of base64. */
 const MAX_PARTS_SIZE = 10 * 2 ** 20;
 /** Maximum length of an error message, because it is stored in the conversation and in logs. */
 const MAX_ERROR_LENGTH = 4_000;
@@ -89,7 +90,8 @@ export async function readContent(
       size += length;
       parts.push(accepted);
     }
-    // Every model accepts images. Other files are also saved, so that they can be used with every model.
+    // Images are passed on whatever the vendor is. Other files are also saved, so that they can be used with every
+    // model.
     const isImage = accepted?.mediaType?.startsWith('image/') === true;
     if (part.kind === 'blob' && !(fits && isImage)) {
       noted += 1;

@@ -11,8 +11,8 @@ const BEARER = /\b(Bearer|Basic)\s+[\w.~+/=-]{6,1000}/gi;
 const SECRET_FLAG = /key|token|secret|password/i;
 
 /**
- * Returns a function that replaces the secrets in a text. The secrets are the values of headers, environment
- * variables, and the query of the URL.
+ * Returns a function that replaces the secrets in a text. The secrets are the values of headers and environment
+ * variables, the password and the query values of the URL, and the values of arguments such as `--token=x`.
  */
 export function secretHider(server: McpServerConfig): (text: string) => string {
   const values = 'url' in server ? inAddress(server) : inCommand(server);

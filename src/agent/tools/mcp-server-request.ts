@@ -26,7 +26,7 @@ export interface ServerRequest {
    * question, or undefined when the server has received its answer.
    */
   proceed(context: ToolContext, answer: Answer | undefined): Promise<Question | undefined>;
-  /** Responds to the server with an error, because there is no answer. */
+  /** Ends the request without an answer. The server gets an error or, for a question, the action `cancel`. */
   refuse(reason: string): void;
 }
 

@@ -65,8 +65,9 @@ export interface McpOptions {
    */
   readonly maxTools?: number;
   /**
-   * Saves a file that no model accepts. Returns the path for the model, or undefined if the file cannot be saved.
-   * Must not throw. By default, the model gets only the type and size of such a file.
+   * Saves a file that the server has sent. It is not called for an image that is passed on to the model. Returns the
+   * path for the model, or undefined if the file cannot be saved. Must not throw. By default, no file is saved, and the
+   * model gets a note with only the type and size of the file.
    */
   readonly saveFile?: SaveMcpFile;
   /** Called when the server reports that its tools, prompts or resources have changed. Must not throw. */
