@@ -60,7 +60,7 @@ export interface Answer {
    * person has chosen not to answer.
    */
   readonly confirmed?: boolean;
-  /** The arguments that replace those of the call, in the answer to a confirmation. */
+  /** In the answer to a confirmation, the arguments that replace the call's own arguments. */
   readonly args?: JsonObject;
   /** The answer to any other question, or the reason why a call is declined. */
   readonly value?: JsonValue;

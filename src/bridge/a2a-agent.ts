@@ -39,7 +39,7 @@ export interface A2AAgentOptions
     ConverterOptions,
     Partial<Omit<RunnerOptions, 'agent'>>,
     Pick<AgentOptions, 'answersByContext' | 'continues'> {
-  /** Fields that override those of the agent's profile on the card. */
+  /** Fields of the profile for the card. They override the fields that are made from the agent. */
   readonly profile?: Partial<AgentProfile>;
 }
 

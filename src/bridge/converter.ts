@@ -15,7 +15,7 @@
  * state. The metadata of model vendors (`provider`) is never sent to a peer.
  *
  * In A2A 1.0, data may be a value that is not an object. Such a value becomes `{ value }`. Bytes without a media type
- * get `application/octet-stream`. A2A 0.3 accepts base64 in another alphabet. It is converted to standard base64.
+ * get `application/octet-stream`. Base64 in another alphabet, which A2A 0.3 accepts, is converted to standard base64.
  */
 import { defined, isObject, type JsonObject, type JsonValue } from '../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';

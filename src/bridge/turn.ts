@@ -86,8 +86,8 @@ export interface ReadAnswers {
 export interface TurnReader {
   read(questions: readonly Question[]): ReadAnswers;
   /**
-   * Receives answers that arrive while the turn runs. It is closed before the turn ends, after all arriving answers
-   * were received.
+   * Receives answers that arrive while the turn runs. It is closed before the turn completes or asks the open
+   * questions, after all arriving answers were received.
    */
   readonly inbox?: AnswerInbox & { arriving(): Promise<unknown> | undefined; close(): void };
 }

@@ -57,8 +57,8 @@ export interface ServerRequests {
 }
 
 /**
- * The call in whose response stream a message arrives. MCP does not specify to which call a request of the server
- * belongs. With Streamable HTTP, however, the server sends the request in the response to the call.
+ * The call whose response contains the message that is being handled. MCP does not specify to which call a request of
+ * the server belongs. With Streamable HTTP, however, the server sends the request in the response to the call.
  */
 const current = new AsyncLocalStorage<McpCallOptions | undefined>();
 

@@ -12,7 +12,7 @@ const CARRIAGE_RETURN = 13;
 const MAX_MESSAGE_BYTES = 16 * 2 ** 20;
 /**
  * Maximum number of HTTP requests that a server has not answered. Each request of the server is answered with an HTTP
- * request, so a server could otherwise make us open any number of connections.
+ * request. Without the limit, a server could make this program open any number of connections.
  */
 const MAX_UNANSWERED = 500;
 const MAX_LOG_LINE = 4_000;

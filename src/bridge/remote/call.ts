@@ -109,7 +109,7 @@ export class RemoteCall {
   /** Returns the error event that ends the run. */
   failure({ code, message }: RemoteAgentError): Event {
     const fields: EventFields = { error: { code, message } };
-    // This event has no note, so the message is sent again in the next turn.
+    // If the remote agent has not responded, the event has no note, so the message is sent again in the next turn.
     if (!this.#received) return this.#context.event(fields);
     const { state = 'unknown' } = this.#reading;
     return this.#keep(fields, isSettled(state) && !isInterrupted(state) ? state : 'canceled');

@@ -41,7 +41,7 @@ export interface RemoteConnectionOptions extends Preference {
   readonly headers?: RemoteHeaders | ((request: RemoteRequest) => MaybePromise<RemoteHeaders>);
   /** Further origins to which the URLs on the card may point, for example `https://api.example`. */
   readonly trustedOrigins?: readonly string[];
-  /** The signers whose signatures of the agent's card are accepted. Default: the signature is not verified. */
+  /** The accepted signers of the agent's card. Default: the signature is not verified. */
   readonly verify?: CardTrust;
   /** The URIs of the extensions that every request activates. */
   readonly extensions?: readonly string[];

@@ -242,7 +242,7 @@ function measure(parts: readonly ReceivedPart[]): SaidLength {
   return [text, others];
 }
 
-/** Returns the parts without this length at their start. */
+/** Returns the parts without the content at their start that has this length. */
 function without(parts: readonly ReceivedPart[], [text, others]: SaidLength): ReceivedPart[] {
   return parts.flatMap((part): ReceivedPart[] => {
     if (!('text' in part)) return others-- > 0 ? [] : [part];

@@ -1,9 +1,9 @@
 /**
  * Converts a remote agent's questions to questions of the run, and the answers to a message for the remote agent.
  *
- * All remote agents ask in text. Parley's agents also send their questions as data (../question.ts). Then each
- * question keeps its options, and all other data is in `detail`. This data is only shown to people, because a tool of
- * the remote agent is not one of our tools.
+ * All remote agents ask in text. Parley's agents also send their questions as data (../question.ts). Then each question
+ * keeps its kind, its text and its options, and all other data is in `detail`. This data is only shown to people,
+ * because a tool of the remote agent is not one of our tools.
  */
 import { defined, isObject, shorten, type JsonValue } from '../../base/index.ts';
 import * as z from 'zod';
@@ -55,7 +55,10 @@ const Asked = z.object({
 });
 type Asked = z.infer<typeof Asked>['questions'][number];
 
-/** Returns the questions in these parts. If there are none, returns one question with a default text. */
+/**
+ * Returns the questions in the data of these parts. If there are none, returns one question with the text of the parts
+ * or, without a text, with a default text.
+ */
 export function remoteQuestions(parts: readonly A2APart[], auth: boolean): RemoteQuestion[] {
   for (const part of parts) {
     const asked = part.kind === 'data' ? Asked.safeParse(part.data).data : undefined;

@@ -61,7 +61,10 @@ export const bench: A2AAgent = {
   },
 };
 
-/** Waits until the execution is aborted. It is separate from `work`, whose variables would need memory. */
+/**
+ * Waits until the execution is aborted. It is separate from `work`, because the variables of `work` would need memory
+ * during the wait.
+ */
 async function* hold(signal: AbortSignal): AsyncGenerator<ExecutorEvent> {
   yield { kind: 'status-update', state: 'working' };
   if (!signal.aborted) {

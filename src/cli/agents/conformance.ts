@@ -37,7 +37,7 @@ async function* complete(): AsyncGenerator<ExecutorEvent> {
   yield { kind: 'status-update', state: 'completed', message: 'Hello from TCK' };
 }
 
-/** Streams a text as an artifact. The kits do not specify the answer of tasks with other message ids. */
+/** Streams a text as an artifact. The kits do not specify the answer to a message id that is not in the table. */
 async function* answer(): AsyncGenerator<ExecutorEvent> {
   const artifactId = randomUUIDv7();
   const chunk = (content: string) => ({ artifactId, parts: [text(content)] });

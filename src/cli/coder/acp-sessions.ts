@@ -62,7 +62,9 @@ export function acpSessions(sessions: SessionStore, allowed: readonly string[] |
   };
 }
 
-/** Returns a function that makes the `list` function of a user. It lists the user's sessions in allowed folders. */
+/**
+ * Returns a function that makes the `list` function of a user. `list` returns the user's sessions in allowed folders.
+ */
 export function sessionList(sessions: SessionStore) {
   const listed = sessionLister(sessions);
   return (user: string, isAllowed: (folder: string) => boolean = () => true) =>

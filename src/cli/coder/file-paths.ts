@@ -1,6 +1,8 @@
 /**
- * Completes file paths after `@` in a prompt. If the text ends with a slash, lists that folder. Otherwise finds files
- * and folders of the whole workspace whose paths contain the typed letters in this order. The best matches come first.
+ * Completes file paths after `@` in a prompt. The last slash of the text separates a folder from the start of a name.
+ * Lists the entries of this folder that start with this name. If the name has at least two letters, and the text has no
+ * slash or the folder has no such entry, also finds files and folders of the whole workspace whose paths contain the
+ * typed letters in this order. Of these, the best matches come first.
  */
 import type { Dirent } from 'node:fs';
 import { readdir, realpath } from 'node:fs/promises';
@@ -97,7 +99,7 @@ function gapsIn(text: string, letters: string): number | undefined {
   return gaps;
 }
 
-/** Returns the paths of all files and folders, except hidden ones. The nearest come first. */
+/** Returns the paths of all files and folders, except hidden ones. The paths nearest to the root come first. */
 async function pathsBelow(root: string): Promise<string[]> {
   const found: string[] = [];
   let looked = 0;

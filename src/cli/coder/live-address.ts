@@ -44,9 +44,9 @@ interface ProxyFlags {
 }
 
 /**
- * Returns the addresses from the flags. `address` is that of --a2a-port; it is undefined if others cannot join until
- * /remote is used. `remoteHost` is the address that --remote and /remote open, or undefined for the address from which
- * this machine reaches other networks.
+ * Returns the addresses from the flags. `address` is the address on which the session listens from its start. It is
+ * undefined if others can join only after /remote. `remoteHost` is the address that --remote and /remote open, or
+ * undefined for the address from which this machine reaches other networks.
  */
 export function liveAddresses(values: Values<typeof LIVE_FLAGS> & ProxyFlags): {
   readonly address: LiveAddress | undefined;
@@ -55,7 +55,8 @@ export function liveAddresses(values: Values<typeof LIVE_FLAGS> & ProxyFlags): {
   const { 'a2a-port': port, 'a2a-host': host = DEFAULT_HOST, remote } = values;
   const tokens = liveTokens(values['a2a-token']);
   const remoteHost = isLoopback(host) ? undefined : host;
-  // The proxy connects from this machine, and some proxies add no header that shows it.
+  // A proxy on this machine connects from a loopback address, and some proxies add no header that shows this. So with
+  // --public-url, every client needs a token, unless --trust-proxy is given.
   const proxied = values['public-url'] !== undefined && values['trust-proxy'] !== true;
   if (remote) {
     // The port is open only on this machine. --a2a-host is the network address that is opened in addition.

@@ -43,7 +43,7 @@ interface LiveSetup extends Pick<
   readonly keep?: boolean;
   readonly mcpServers?: McpServers | undefined;
   readonly address?: LiveAddress | undefined;
-  /** Whether others can join, at `address` or, without it, after `listen` was called. */
+  /** Whether others can join: at `address` or, if no address is given, after `listen` was called. */
   readonly joinable?: boolean | undefined;
   /** The certificate of the server. */
   readonly tls?: TlsPair | undefined;
@@ -192,7 +192,7 @@ export async function openLiveSession(setup: LiveSetup) {
 export function sweepSoon({ coder }: OpenedLive, setup: LiveSetup): void {
   const sweep = async () => {
     await coder.sweep();
-    // With --store, the sessions are not those of the files in the data folder.
+    // With --store, the sessions have no files in the data folder.
     const named = setup.values.store !== undefined;
     if (setup.place.kind === 'sqlite' && !named) await sweepLiveStores(setup);
   };
@@ -218,8 +218,8 @@ async function listOne(
 }
 
 /**
- * Removes the session's own choice of the mode or the model if a flag sets it, so that the flag applies. The mode yolo
- * ends with the program, because a person who resumes the session later may not expect it.
+ * Removes the mode or the model that the session has stored if a flag sets another one, so that the flag applies. Also
+ * removes the mode yolo, because a person who resumes the session later may not expect it.
  */
 async function applyFlags({ values, sessions }: LiveSetup, id: string): Promise<void> {
   const { state = {} } = (await sessions.get(localSession(id))) ?? {};

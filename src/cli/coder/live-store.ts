@@ -21,7 +21,10 @@ const FOLDER = 'live';
 const PAGE = 100;
 /** Maximum number of files that are checked at each start. */
 const MAX_SWEPT = 200;
-/** Minimum age of a file that is removed. The session of a younger file may not have been stored yet. */
+/**
+ * Minimum age of a file that is removed because its session does not exist. The session of a younger file may not have
+ * been stored yet.
+ */
 const YOUNG_MS = 7 * 86_400_000;
 
 interface LiveStoreOptions {
@@ -56,8 +59,8 @@ interface SweepSetup extends Omit<LiveStoreOptions, 'named' | 'sessionId'> {
 }
 
 /**
- * Removes the files of sessions that no longer exist. If `--retention` has a size, also removes the sessions that were
- * used least recently, until the files are smaller than that.
+ * Removes the files of sessions that no longer exist. If `--retention` has a size, also removes the least recently used
+ * sessions, so that the remaining files together are not larger than this size.
  */
 export async function sweepLiveStores(setup: SweepSetup): Promise<void> {
   const { environment, sessions } = setup;
@@ -94,8 +97,8 @@ export async function forgetLiveStore(environment: Environment, sessionId: strin
 
 /**
  * Deletes a stored session and its tasks. Does nothing if there is no such session. Throws if the session is open in a
- * process, because that process has the lock of its task store. With --store, all sessions share one task store, whose
- * tasks are deleted.
+ * process, because that process has the lock of its task store. With --store, all sessions share one task store, and
+ * only the tasks of this session are deleted from it.
  */
 export async function deleteSession(
   options: LiveStoreOptions & { readonly sessions: SessionStore },

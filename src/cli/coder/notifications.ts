@@ -1,7 +1,7 @@
 /**
  * Sends a notification to the address in `notify` of the user's settings when the agent needs the person, and when a
- * turn has ended. The address is a topic of a server like ntfy, or a webhook that takes JSON. It is the user's own, so
- * it is trusted. The settings of a workspace have no effect here.
+ * turn has ended. The address is a topic of a server like ntfy, or a webhook that takes JSON. The address comes from
+ * the user's own settings, so it is trusted. The settings of a workspace have no effect here.
  */
 import { reasonOf } from '../../base/index.ts';
 import type { NotifySettings } from '../../coder/settings/index.ts';

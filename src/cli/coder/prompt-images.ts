@@ -45,7 +45,8 @@ function resolved(name: string, home: string): string | undefined {
 
 /**
  * Returns the prompt with its images, or the text itself if there are none. An image that cannot be attached becomes a
- * note, which the person and the model see. A file that does not exist, or is not an image, is left as text.
+ * note, which the person and the model see. A path that cannot be read as a file, or that does not end like the name of
+ * an image, is left as text.
  */
 export async function withImages(text: string): Promise<string | readonly Part[]> {
   const images: Part[] = [];

@@ -68,7 +68,7 @@ export async function followTurn(
       for await (const { event } of stream) {
         if (event.kind === 'task') {
           if (signal.aborted) cancel();
-          // Each later stream starts with the task, whose events have already been processed.
+          // Each later stream starts with the task. The events in it have already been processed.
           if (stream !== first) continue;
         }
         listener.event(event);
@@ -135,7 +135,7 @@ function decline({ tool_call_id, correlationId }: ToolCall): ToolCallConfirmatio
   };
 }
 
-/** Returns the text of the last status, which is the reason for a failure. */
+/** Returns the text of the last status. If the task has failed, this is the reason for the failure. */
 function statusText({ status }: Task): string {
   return status.message?.role === 'agent' ? textOf(status.message.parts) : '';
 }

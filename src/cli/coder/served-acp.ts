@@ -1,9 +1,9 @@
 /**
  * ACP for the clients of `parley serve`, at `/acp`, over WebSocket and Streamable HTTP.
  *
- * Each session belongs to the user who opened it, and works in a workspace of the server. It is a session like those
- * over A2A. Its tasks are in the server's store, and continue if the client disconnects. The agent uses the files and
- * the shell of the server, even if an editor offers its own, because the editor may be on another machine.
+ * Each session belongs to the user who opened it, and works in a workspace of the server. It is the same kind of
+ * session as over A2A. Its tasks are in the server's store, and continue if the client disconnects. The agent uses the
+ * files and the shell of the server, even if an editor offers its own, because the editor may be on another machine.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Wanted } from '../../acp/index.ts';

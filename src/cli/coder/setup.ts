@@ -256,7 +256,7 @@ export async function modelName(
   return settings?.model ?? defaultModelName(environment);
 }
 
-/** Returns whether a model sees images. The offline model reads only text. */
+/** Returns whether images may be sent to a model. The offline model reads only text. */
 export function seesImages(model: string): boolean {
   return model !== 'offline';
 }

@@ -56,12 +56,15 @@ export async function sessionFor(
   }
 }
 
-/** Maximum number of sessions to choose from. To find the last session of a folder, as many are searched. */
+/**
+ * Maximum number of sessions from which a person can choose. The last session of a folder is also searched only among
+ * this many sessions.
+ */
 const MAX_LOOKED_AT = 100;
-/** Maximum number of stored sessions that are read, including those that are left out. */
+/** Maximum number of stored sessions that are read, including the sessions that are not shown. */
 const MAX_STORED = 10_000;
 const MAX_TITLE = 60;
-/** Maximum number of characters of each message in a preview, and of messages. */
+/** Maximum length of each message in a preview, and maximum number of messages. */
 const MAX_PREVIEW = 300;
 const MAX_PREVIEWED = 8;
 /** The key in the state of a session that marks a single turn of `parley -p`. */
@@ -70,8 +73,8 @@ export const ONE_OFF_KEY = 'cli.oneOff';
 const PAGE_SIZE = 50;
 
 /**
- * Returns the session with this id or, if the id is empty, the last session in this folder. `onlyTalks` leaves out
- * single turns and commands.
+ * Returns the session with this id or, if the id is empty, the last session in this folder. With `onlyTalks`, the
+ * search for the last session considers only conversations (`isConversation`).
  */
 export async function findSession(
   sessions: SessionStore,
@@ -180,7 +183,7 @@ export async function recentSessions(sessions: SessionStore): Promise<ResumableS
   return items;
 }
 
-/** Returns the end of the conversation: the last prompts, each with the start of its answer. */
+/** Returns the folder of the session, and the start of each of its last messages. */
 function previewOf(session: Session): StyledLine[] {
   const { events } = session;
   const said: StyledLine[] = [];

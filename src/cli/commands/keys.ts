@@ -1,6 +1,7 @@
 /**
- * `parley keys`: creates, lists, changes, rotates and revokes the API keys of a gateway. It must run on the machine
- * that has the gateway's data. The gateway may be running. A change takes effect with the next request.
+ * `parley keys`: creates, lists, changes, rotates and revokes the API keys of a gateway. It needs access to the
+ * gateway's data: to the SQLite file on the same machine, or to the PostgreSQL database. The gateway may be running. A
+ * change takes effect with the next request.
  */
 import { existsSync } from 'node:fs';
 import { DEFAULT_WORKSPACE, SCOPES } from '../../gateway/index.ts';
@@ -277,8 +278,8 @@ function help(name: string): string {
 }
 
 /**
- * Opens the register next to the store and runs `work`. If there is no register yet, makes one if `create` is true.
- * Converts the errors of the gateway to one-line errors.
+ * Opens the gateway's register and runs `work`. If there is no register file yet, creates one if `create` is true, and
+ * otherwise throws. Converts the errors of the gateway to one-line errors.
  */
 async function withKeys<Result>(
   { values, environment }: KeysInput,
@@ -344,8 +345,8 @@ function refused(error: A2AError): ExitError {
 }
 
 /**
- * Throws if PARLEY_SECRET_KEY differs from the value that the gateway uses, because a key that is created with it would
- * never work.
+ * Throws if PARLEY_SECRET_KEY differs from the value that the gateway uses, because the gateway would not accept a key
+ * that was created with another value.
  */
 async function checkSecretKey(keys: Keys): Promise<void> {
   const count = await keys.unusable();

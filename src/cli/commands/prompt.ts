@@ -1,7 +1,7 @@
 /**
  * `parley -p`: runs one turn of the coding agent in this process, without a UI. It uses the same handler as
  * `parley serve`, without the network. The task is stored in memory, because the task store allows one writer and a
- * server may be running. The session is stored on disk, with the sessions of the server.
+ * server may be running. By default, the session is stored on disk, with the sessions of the server.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Session, SessionStore } from '../../agent/index.ts';
@@ -176,7 +176,8 @@ async function promptOf(given: string): Promise<string> {
 }
 
 /**
- * The log if PARLEY_LOG_LEVEL is not set. It prints warnings as notes. The reason for a failure is printed at the end.
+ * The log if PARLEY_LOG_LEVEL is not set. If standard error is a terminal, it prints warnings as notes. The reason for
+ * a failure is printed at the end.
  */
 const QUIET_LOG: Logger = {
   debug() {},

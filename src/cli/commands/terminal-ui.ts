@@ -160,7 +160,7 @@ async function run(settings: Settings): Promise<number> {
 
   let terminalAlerts: NotifySettings['terminal'];
   let post: ((attention: Attention) => void) | undefined;
-  /** Starts the notifications that the settings ask for, in this terminal and at other places. */
+  /** Starts the notifications that the settings ask for, in this terminal and at the address in the settings. */
   async function startNotifications({ links, sessionId }: OpenedLive): Promise<void> {
     const [{ createPoster }, { ownSettings }] = await Promise.all([
       import('../coder/notifications.ts'),

@@ -27,8 +27,8 @@ interface CompletedPlace {
 }
 
 /**
- * Describes a table of commands, whose names follow the words of `path`. `flags` are the flags without a command. Loads
- * every command.
+ * Describes a table of commands. The names of the commands follow the words of `path`. `flags` are the flags without a
+ * command. Loads every command.
  */
 export async function describe(
   table: CommandTable,
@@ -75,7 +75,10 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Returns the cases of a flag's value, by the words before it. Files are completed where nothing else is known. */
+/**
+ * Returns the branches of a `case` statement that complete the value of a flag. The words of the command and the flag
+ * select the branch. If the flag has no choices, files are completed.
+ */
 function valueCases(
   { path, flags }: CompletedPlace,
   offer: (choices: readonly string[]) => string,
@@ -89,7 +92,10 @@ function valueCases(
     });
 }
 
-/** Assigns the command's words, up to the deepest place, to `place`, in bash and zsh. */
+/**
+ * Returns the part of a loop, for bash and zsh, that adds each word of the command to `place`. Other words end the
+ * loop.
+ */
 function placeCases(places: readonly CompletedPlace[]): string[] {
   const paths = places.map(({ path }) => path.join(' ')).filter((path) => path !== '');
   return [

@@ -38,8 +38,8 @@ function describeFile({ file }: FilePart): string {
 
 /**
  * Returns the answer of a task: its artifacts, then its question if it waits for input. Without artifacts, the answer
- * is the text of the status, or the texts that the agent sent while it worked. The answer is empty if the task has
- * failed.
+ * is the text of the status, or the texts that the agent sent while it worked. If the task has failed and has no
+ * artifacts, the answer is empty.
  */
 export function answerOf(task: Task): string {
   const { artifacts = [], status } = task;

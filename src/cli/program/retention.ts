@@ -15,7 +15,7 @@ const SIZES: Readonly<Record<string, number>> = { kb: 1e3, mb: 1e6, gb: 1e9, tb:
 
 /**
  * Parses the value of `--retention`. Returns undefined if the flag is not given. If only the age or only the size is
- * given, the other one is the default.
+ * given, the result does not contain the other one.
  */
 export function parseRetention(text: string | undefined): Retention | undefined {
   if (text === undefined) return undefined;

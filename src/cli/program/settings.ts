@@ -8,7 +8,7 @@ export async function ownSettings(environment: Environment): Promise<Settings> {
   return (await loadSettings({ configFolder: configFolder(environment), trusted: false })).settings;
 }
 
-/** Returns the settings for a folder. Those of the folder itself are used only if it is trusted. */
+/** Returns the settings for a folder. The settings in the folder itself are used only if the folder is trusted. */
 export async function settingsFor(workspace: string, environment: Environment) {
   const config = configFolder(environment);
   const trusted = await isTrusted(config, workspace);

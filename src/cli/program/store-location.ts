@@ -29,7 +29,7 @@ const LEASE = { min: 1, max: 3600 };
 const STORES = 'memory, sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE';
 const OTHER_STORE = 'use --store memory or --store sqlite:PATH';
 
-/** The flag of servers that several nodes run. */
+/** The flag for servers that share a database with other nodes. */
 export const LEASE_FLAG = option(
   'SECONDS',
   'With --store postgres://…: if this server does not respond for this long, other servers take over its tasks; 10 by default.',
@@ -128,7 +128,10 @@ export function storeFailure(error: StoreError): ExitError {
   return usageError(storeErrorLine(error), { cause: error });
 }
 
-/** Like `storeFailure`, with the advice to use another store. For a file, not for a database that nodes share. */
+/**
+ * Does the same as `storeFailure`, but adds the advice to use another store. It is for a store in a file, and not for a
+ * database that nodes share.
+ */
 export function storeProblem(error: StoreError): ExitError {
   const hint = error.hint === undefined ? '' : ` (${error.hint})`;
   return usageError(`${error.message}${hint}: ${OTHER_STORE}`, { cause: error });
