@@ -39,9 +39,9 @@ export interface Agent {
    */
   run(context: RunContext): AsyncIterable<Event>;
   /**
-   * Ends the work that the agent has delegated, for example a remote task. It is called after a run was canceled, if
-   * the run may have been waiting for this agent. It does not have to stop work in this process, because the run's
-   * abort signal does this. Errors are ignored.
+   * Ends the work that the agent has delegated, for example a remote task. It is called for every agent after a run was
+   * canceled, even if the agent has not run. The agent finds its open work in the events of the run. It does not have
+   * to stop work in this process, because the run's abort signal does this. Errors are ignored.
    */
   cancel?(run: CanceledRun): Promise<void>;
 }

@@ -28,8 +28,8 @@ export interface Question {
   /** The id of the question. The question of a tool has the id of the call. */
   readonly id: string;
   /**
-   * The id of the call that waits for the answer. It is set only if an agent that runs as a tool asks. The question
-   * then has an id of its own.
+   * The id of the call that waits for the answer. It is set only if an agent that runs as a tool, or an MCP server,
+   * asks during the call. The question then has an id of its own.
    */
   readonly callId?: string;
   /**

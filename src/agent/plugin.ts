@@ -43,7 +43,7 @@ export interface ModelAnswer {
 export interface ToolInvocation {
   readonly id: string;
   readonly tool: Tool;
-  /** The arguments, which match the tool's schema. */
+  /** The arguments. If the tool has `parse`, they are its result. A `beforeTool` hook may have replaced them. */
   readonly args: JsonObject;
 }
 

@@ -2,8 +2,8 @@
  * The interface between a tool and an agent. The modules in tools/ make tools from functions with a zod schema and
  * from the tools of an MCP server.
  *
- * A tool that throws does not end the run. The model gets the error's message as the call's response. A ToolError
- * also has a type. Only an abort of the signal ends the run.
+ * A tool that throws does not end the run, unless the run's signal is aborted. The model gets the error's message as
+ * the call's response. A ToolError also has a type.
  */
 import type { JsonObject, JsonValue, MaybePromise } from '../base/index.ts';
 import type { Artifacts } from './artifact.ts';
@@ -131,7 +131,7 @@ export interface ToolConfirmation {
 export interface Tool extends ToolDeclaration {
   /**
    * Returns whether a person must confirm this call: false, true, or the question to ask. If it returns true, the
-   * question is generated from the call. It is called before `run`, with valid arguments.
+   * question is generated from the call. It is called after `parse` and before `run`.
    */
   confirm?(args: JsonObject, context: ToolContext): MaybePromise<boolean | ToolConfirmation>;
   /** Validates and converts the arguments. Throws an error that explains to the model what is wrong. */
@@ -159,7 +159,8 @@ export interface Tool extends ToolDeclaration {
   readonly longRunning?: boolean;
   /**
    * Cancels work that a call has started elsewhere, for example the run of another agent. It is called for each open
-   * call of a canceled run.
+   * call of a canceled run that has asked a question. For a call that was active when an earlier process ended,
+   * `cancel` is called when the run is resumed.
    */
   cancel?(callId: string, run: CanceledRun): Promise<void>;
 }
@@ -170,7 +171,7 @@ export interface Toolset {
   tools(signal: AbortSignal): Promise<readonly Tool[]>;
   /**
    * Cancels work that a call has started elsewhere, like `Tool.cancel`. It is called for each open call of a canceled
-   * run, including calls of tools outside this toolset.
+   * run that has asked a question, including calls of the tools of other toolsets.
    */
   cancel?(callId: string, run: CanceledRun): Promise<void>;
   close?(): Promise<void>;

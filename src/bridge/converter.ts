@@ -1,5 +1,5 @@
 /**
- * Converts between the parts of A2A and those of the framework. All functions are pure and never throw.
+ * Converts between the parts of A2A and those of the framework. The functions have no side effects and never throw.
  *
  *   framework                 A2A
  *   text                      text

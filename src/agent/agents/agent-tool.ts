@@ -122,7 +122,7 @@ function runnerFor(agent: Agent, context: ToolContext): Runner {
   );
 }
 
-/** Returns the answers that the agent has not received yet, with the ids that its questions have in its session. */
+/** Returns the answers that the agent has not received yet. Their question ids are the ids in the agent's session. */
 function openAnswers(
   answers: readonly Answer[],
   callId: string,

@@ -63,7 +63,8 @@ export class CallWork {
 
   /**
    * Checks the call and asks for its confirmation. Returns undefined if the call can run. Otherwise returns the event
-   * with the question, or with the response if the call will not run. Throws only when the run is aborted.
+   * with the question, or with the response if the call will not run. Throws only when the run is aborted or the
+   * session store fails.
    */
   async prepare(): Promise<Event | undefined> {
     const { scope, call, tools, mayHaveBegun } = this.#setup;

@@ -75,7 +75,7 @@ export function startTimeouts(
   /** The time at which the wait for the vendor began, or undefined if nothing is expected from the vendor. */
   let silentSince: number | undefined;
   // The timer is not restarted for every piece of the answer, because that would take more time than the rest of the
-  // processing. When it expires, it waits for the remaining time.
+  // processing. When it expires before the idle timeout is over, a new timer waits for the remaining time.
   let idle = setTimeout(checkIdle, idleTimeoutMs);
   function checkIdle(): void {
     const silentMs = silentSince === undefined ? 0 : performance.now() - silentSince;

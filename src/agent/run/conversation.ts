@@ -7,8 +7,8 @@
  *   that request, a note tells the model so. Otherwise the model would carry out this request together with the next
  *   one.
  * - If a rewind excludes the latest event of a run, events that this run adds later are excluded too. This does not
- *   apply to the conversation that is selected for this run itself. It ignores rewinds by other runs after the start of
- *   the run, so it stays complete.
+ *   apply to the conversation that is selected for this run itself. That conversation ignores rewinds by other runs
+ *   after the start of the run, so it stays complete.
  */
 import { CANCELED_REQUEST } from '../canceled-run.ts';
 import { userContent } from '../content.ts';

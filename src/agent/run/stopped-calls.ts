@@ -1,6 +1,6 @@
 /**
- * The responses to calls that get no result because their run was stopped. With these responses, every call in a
- * session has a response, so the model learns what happened to each of its calls.
+ * The responses to calls that get no result because their run was stopped. From these responses, the model learns what
+ * happened to its calls.
  */
 import { isObject, type JsonValue } from '../../base/index.ts';
 import { createEvent, type Event } from '../event.ts';

@@ -79,7 +79,7 @@ type LoadRow = [
   json: string,
 ];
 
-/** The session, its events after $4, and its state, in one snapshot. */
+/** Reads the session, its events with a number above $4, and its state, in one snapshot. */
 const LOAD = {
   name: 'parley.load_session',
   text: `

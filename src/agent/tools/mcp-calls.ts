@@ -6,8 +6,8 @@
  * call stays open at the server. When the answer arrives, `run` is called again. It responds to the server and waits
  * for the result. If the process has ended in between, the call fails with an unknown outcome.
  *
- * MCP does not specify to which call a request of the server belongs. If the transport does not show it either, and
- * calls of several sessions are open, the request is refused, because the wrong person could see it.
+ * MCP does not specify to which call a request of the server belongs. If the transport does not show this either, and
+ * calls of several sessions are open, the request is refused, because the wrong person could see the request.
  */
 import { BoundedMap, isObject, raceAbort, type JsonObject } from '../../base/index.ts';
 import type {

@@ -186,7 +186,7 @@ export class McpConnection {
     return found;
   }
 
-  /** Makes a call. The caller must set its own timeout if it should be shorter than `MAX_CALL_MS`. */
+  /** Makes a call, with the timeout `MAX_CALL_MS`. A caller that needs a shorter timeout must abort the call itself. */
   callTool(tool: Tool, args: JsonObject, call: McpCallOptions): Promise<CallToolResult> {
     // `outputSchema` is removed, so that the client does not validate the result against a schema of the server.
     const { outputSchema: _unused, ...toolDefinition } = tool;

@@ -3,9 +3,9 @@
  * prefix in the table below applies. If no prefix matches, the task completes with a text.
  *
  * The kit for 1.0 has one id per behaviour (`tck-…`). The kit for 0.3 has only one such id,
- * `test-resubscribe-message-id`. For its other ids, it expects that the task can still be canceled and continued. These
- * ids are `WORD-message-id-UUID`, `test-history-message-N-UUID` and `test-push-…-UUID`. For them, the turn always ends
- * with input-required.
+ * `test-resubscribe-message-id`. For its other message ids, this kit expects that the task can still be canceled and
+ * continued. These ids are `WORD-message-id-UUID`, `test-history-message-N-UUID` and `test-push-…-UUID`. For them, the
+ * turn always ends with input-required.
  *
  * The kits reuse message ids, so this agent is served without deduplication. The kit for 1.0 builds a history by
  * repeating the id that asks for input, so a repeated id makes the agent ask for input again.

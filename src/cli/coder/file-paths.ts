@@ -37,7 +37,7 @@ export function filesIn(root: string) {
     try {
       const real = await realpath(root);
       const found = await inFolder(real, above, begun);
-      // If the text names a folder, and names in it match, only these are offered.
+      // If the text contains a folder, and entries of this folder match, only these entries are offered.
       const isDeep = begun.length >= MIN_DEEP_LETTERS && (cut === 0 || found.length === 0);
       if (!isDeep || found.length >= MAX_FOUND) return found.slice(0, MAX_FOUND);
       const others = bestMatches(await allPaths(real), prefix, MAX_FOUND);

@@ -104,7 +104,10 @@ const WORDS = {
   failed: { title: 'Parley failed', tags: 'x', text: 'The turn failed.' },
 } as const;
 
-/** Returns the text about a call. Without `details`, it names only the tool, because servers on the way may read it. */
+/**
+ * Returns the text about a call. Without `details`, the text names only the tool, because servers on the way may read
+ * the text.
+ */
 function callText(call: ToolCall, details: boolean): string {
   return details ? titleOf(call) : `A call of ${cleanLine(call.tool_name)} waits for your answer.`;
 }

@@ -75,8 +75,8 @@ export interface CoderSetup {
    */
   readonly shared?: boolean;
   /**
-   * Whether a person at a terminal runs the session. This person may choose every mode; other clients may not choose
-   * yolo.
+   * Whether a person at a terminal runs the session. This person may choose every mode. Other clients may not choose
+   * yolo, unless the session starts in this mode.
    */
   readonly terminal?: boolean | undefined;
   /** Whether the agent is for a live session, which runs no other tasks in its store. */

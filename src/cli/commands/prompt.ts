@@ -157,7 +157,7 @@ async function whereToWork(
   return { root, resumed };
 }
 
-/** Opens a session for a single turn. The list of conversations leaves it out until it is continued. */
+/** Opens a session for a single turn. The list of conversations does not contain this session until it is continued. */
 async function openOneOff(sessions: SessionStore, id: string, root: string): Promise<void> {
   const [{ WORKSPACE_KEY }, { localSession, ONE_OFF_KEY }] = await Promise.all([
     import('../../coder/index.ts'),

@@ -21,7 +21,10 @@ export function needSecretKey(place: StoreLocation, environment: Environment): v
   );
 }
 
-/** Opens the register. A gateway passes its task store, so that both share their connections to PostgreSQL. */
+/**
+ * Opens the register. A gateway passes its task store, so that the register and the task store share their connections
+ * to PostgreSQL.
+ */
 export async function openGatewayRegister(
   place: StoreLocation,
   environment: Environment,

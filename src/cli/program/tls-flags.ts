@@ -1,4 +1,7 @@
-/** The flags for HTTPS and proxies. They are in their own file, because `tls.ts` loads more. */
+/**
+ * The flags for HTTPS and proxies. They have their own file, so that the modules that `tls.ts` needs are not loaded
+ * with the flags.
+ */
 import { option, toggle } from './flags.ts';
 
 export const TLS_FLAGS = {
