@@ -2,11 +2,12 @@
  * Checks whether a vendor has a model, so that a misspelled name is refused when it is chosen and not at the first
  * request.
  *
- * The name is refused only if the list of models does not contain it. The list is read only if the request for the
- * model itself gets 404, or if there is no such request: for a server on this machine, and for a name that cannot be
- * used in a URL. Some servers have no list of models, and some keys are not allowed to read it. In these cases, the
- * first request shows whether the name is correct. A model server on this machine must answer with its list, so that a
- * client that selects a model cannot make this program send a conversation to another service on the same port.
+ * The name is refused only if the list of models does not contain it. Usually the model itself is requested first, and
+ * the list is read only if this request gets 404. For a server on this machine, and for a name that cannot be used in a
+ * URL, only the list is read. Some servers have no list of models, and some keys are not allowed to read it. In these
+ * cases, the first request shows whether the name is correct. A model server on this machine must answer with its list.
+ * Otherwise a client that selects a model could make this program send a conversation to another service on the same
+ * port.
  */
 import { nearestNames, shorten } from '../../base/index.ts';
 import { ModelError } from '../model.ts';

@@ -59,8 +59,8 @@ export class AgentTree {
   }
 
   /**
-   * Returns the agents to which this agent may transfer: its sub-agents and, if the parent is conversational and the
-   * agent's options allow it, its parent and the parent's other sub-agents.
+   * Returns the agents to which this agent may transfer: its sub-agents, its parent, and its parent's other sub-agents.
+   * The parent and its sub-agents are included only if the parent is conversational and the agent's options allow it.
    */
   transferTargets(agent: ConversationalAgent): Agent[] {
     const targets = [...agent.subAgents];

@@ -1,6 +1,6 @@
 /**
- * The progress of a call, the requests that an MCP server may send to its client, and the capabilities that announce to
- * the server which requests are supported.
+ * The progress of a call, and the requests that an MCP server may send to its client. The capabilities tell the server
+ * which of these requests are supported.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type {

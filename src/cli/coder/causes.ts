@@ -9,8 +9,8 @@ import type { Logger } from '../../tasks/index.ts';
 const MAX_CAUSES = 100;
 
 /**
- * Returns a log that also remembers the errors that have a correlation id, and `causeOf`, which returns the reason for
- * such an error in one line.
+ * Returns a log that also remembers the errors that have a correlation id. `causeOf` returns the reason for such an
+ * error in one line.
  */
 export function rememberCauses<Log extends Logger>(given: Log) {
   const causes = new BoundedMap<string>(MAX_CAUSES);

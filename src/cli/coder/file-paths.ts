@@ -1,8 +1,8 @@
 /**
  * Completes file paths after `@` in a prompt. The last slash of the text separates a folder from the start of a name.
- * Lists the entries of this folder that start with this name. If the name has at least two letters, and the text has no
- * slash or the folder has no such entry, also finds files and folders of the whole workspace whose paths contain the
- * typed letters in this order. Of these, the best matches come first.
+ * Lists the entries of this folder that start with this name. Also searches the whole workspace if the name has at
+ * least two letters, and the text has no slash or the folder has no such entry. This search finds files and folders
+ * whose paths contain the typed letters in this order. Its best matches come first.
  */
 import type { Dirent } from 'node:fs';
 import { readdir, realpath } from 'node:fs/promises';
