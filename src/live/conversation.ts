@@ -186,9 +186,8 @@ export class Conversation {
   }
 
   /**
-   * Starts a turn with the prompt, or queues the prompt until the running turn ends. If the prompt `mayAnswer` and all
-   * open questions accept text, sends the prompt as an answer instead. A command that `runsBeside` runs at once if the
-   * turn waits.
+   * Starts a turn with the prompt, or queues it until the running turn ends. If the prompt `mayAnswer` and all open
+   * questions accept text, it is sent as an answer. A command that `runsBeside` runs at once if the turn waits.
    */
   async prompt(prompt: Prompt): Promise<TakenPrompt> {
     this.#check();

@@ -59,9 +59,7 @@ export interface IntakeOptions {
   readonly isForwarded?: boolean;
 }
 
-/**
- * Maximum number of attempts to accept a message. An attempt fails if another node claims the task at the same time.
- */
+/** Maximum number of attempts to accept a message. An attempt fails if another node claims the task meanwhile. */
 const MAX_TRIES = 5;
 
 /** The error for a message whose context is not the context of its task. */
@@ -247,8 +245,7 @@ async function begin(
       try {
         await runtime.store.delete(scope, id);
       } catch {
-        // The store is unavailable. In a cluster, any node ends the task later. Otherwise the next request for the task
-        // ends it.
+        // The store is unavailable. In a cluster, any node ends the task later, otherwise the next request for it.
         if (live.epoch !== undefined) log.cluster?.release(id, live.epoch);
       }
       throw error;
@@ -340,8 +337,7 @@ async function proceed(
     const asked = runtime.executor.receive?.(request, loaded.task);
     reception = asked instanceof Promise ? await asked : asked;
     if (loaded.seq !== live.seq) {
-      // A message that the running execution does not take is refused now. Another try could go on forever, because the
-      // execution may append events faster than an asynchronous `receive` decides.
+      // No further try during an execution, which may append events faster than an asynchronous `receive` decides.
       if (live.running && !reception?.deliver) throw refused(live);
       continue;
     }
@@ -478,8 +474,7 @@ async function repeated(
   const config = configuration?.pushNotificationConfig;
   if (config && runtime.push) {
     const origin = await originOf(runtime, call, live, params);
-    // The first copy may have started the task and then failed to save the webhook. In this case, the webhook gets all
-    // events of the task.
+    // If the first copy started the task but could not save its webhook, the webhook gets all events of the task.
     const after = loaded.task.history?.[0] === said ? 0 : live.stored;
     const isNew = await runtime.push.saveOnce(taskId, config, origin, after);
     if (isNew) await runtime.push.attach(live);

@@ -179,8 +179,7 @@ export class Execution implements TaskWriter {
   readonly #all: Executions;
   readonly #live: LiveTask;
   readonly #controller = new AbortController();
-  // The parts of the context that the executor's `cancel` gets. The whole context is not kept here, so that its memory
-  // can be freed while the executor waits.
+  // What the executor's `cancel` gets. The rest of the context is not kept, so that its memory can be freed.
   #task: Task | undefined;
   #turn: readonly Message[] = [];
   #user: User | undefined;
@@ -279,10 +278,7 @@ export class Execution implements TaskWriter {
     this.#awaited = undefined;
   }
 
-  /**
-   * Cancels the execution. After the grace time at the latest, further events of the executor are ignored. Resolves
-   * when the end of the task is stored or cannot be stored.
-   */
+  /** Cancels the execution, after the grace time at the latest. Resolves when its end is stored or cannot be stored. */
   cancel(): Promise<void> {
     return (this.#stopped ??= this.#stop('stopped by the user', () => CANCELED, true));
   }
@@ -355,10 +351,7 @@ export class Execution implements TaskWriter {
     return stored;
   }
 
-  /**
-   * Lets the executor release its resources. If the executor has failed, the task fails after this, but at the latest
-   * after the grace time.
-   */
+  /** Lets the executor release its resources. If it has failed, the task fails after this or after the grace time. */
   async #leave(failure?: { readonly error: unknown }): Promise<void> {
     try {
       const left = this.#events?.return?.();
