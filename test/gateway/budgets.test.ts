@@ -125,6 +125,9 @@ test('a long prompt in a field that only the provider knows counts like any othe
   for (const [path, body] of requests) {
     const response = await running.ask(key.secret, 'POST', path, body);
     assert.equal(response.status, 429, path);
+    // The clients of these two vendors would try again otherwise.
+    const isRead = /^\/v1\/(?:chat|responses|messages)/.test(path);
+    assert.equal(response.headers.get('x-should-retry'), isRead ? 'false' : null, path);
     assert.match(
       await response.text(),
       /1000 tokens left for this month, but the request needs about \d+ \(/,

@@ -20,7 +20,10 @@ export function errorBody(error: A2AError): unknown {
 }
 
 export function errorAnswer(error: A2AError): RouteAnswer {
-  return { status: error.httpStatus, body: errorBody(error) };
+  // A retry cannot succeed until the budget's next period, but OpenAI's clients would try.
+  const isFinal = error.reason === BUDGET_EXHAUSTED;
+  const headers: Record<string, string> = isFinal ? { 'x-should-retry': 'false' } : {};
+  return { status: error.httpStatus, headers, body: errorBody(error) };
 }
 
 function typeOf(status: number, reason: string): string {
