@@ -40,8 +40,8 @@ export async function deleteWithDelegated(
 }
 
 /**
- * Converts the id of a call or a question of an agent that runs as a tool to the id in the caller's run. `callId` is
- * the id of the call that the agent handles.
+ * An agent that runs as a tool has its own ids for its calls and questions. Returns the id that such a call or question
+ * has in the caller's run. `callId` is the id of the call that the agent handles.
  *
  *   delegatedId('call_1', 'call_7'); // call_1/call_7
  */

@@ -9,7 +9,7 @@ import {
 import { ConnectionError } from './connection/errors.ts';
 import { Lifetime } from './connection/request.ts';
 import { followTask, type FollowOptions } from './follow/follower.ts';
-import { createTextTracker, openQuestion, SEPARATOR, successfulText } from './text.ts';
+import { createTextTracker, questionAfterText, SEPARATOR, successfulText } from './text.ts';
 
 export type StreamStart = Omit<FollowOptions, 'signal'>;
 
@@ -65,18 +65,18 @@ export class AgentStream implements AsyncIterable<StreamItem> {
    */
   async *textChunks(): AsyncGenerator<string> {
     const added = createTextTracker();
-    let last = '';
+    let any = false;
     for await (const { event } of this) {
       const text = added(event);
       if (text === '') continue;
-      last = text;
+      any = true;
       yield text;
     }
     // Without artifacts, the result is the text of the last status, which is known only at the end.
     const text = successfulText(this.#message ?? this.#task);
-    const question = this.#task ? openQuestion(this.#task) : '';
-    if (last === '' && text !== '') yield text;
-    else if (question !== '' && !last.endsWith(question)) yield SEPARATOR + question;
+    const question = this.#task ? questionAfterText(this.#task) : '';
+    if (!any && text !== '') yield text;
+    else if (question !== '') yield SEPARATOR + question;
   }
 
   /** Closes the stream. A pending read rejects. */

@@ -105,3 +105,22 @@ test('what an agent says in status updates is its answer: streamed by kind, and 
   const completed = { ...task(), history, status: { state: 'completed' as const, message } };
   assert.equal(answerText(completed), 'Another.');
 });
+
+test('the question of a waiting task follows the text, unless the text ends with it', () => {
+  const waiting = (question: string, ...artifacts: Artifact[]): Task => ({
+    ...task(...artifacts),
+    status: {
+      state: 'input-required',
+      message: {
+        kind: 'message',
+        messageId: 'q',
+        role: 'agent',
+        parts: [{ kind: 'text', text: question }],
+      },
+    },
+  });
+  assert.equal(answerText(waiting('Which?', artifact('a', 'So.'))), 'So.\n\nWhich?');
+  assert.equal(answerText(waiting('Which?', artifact('a', 'So. Which?'))), 'So. Which?');
+  assert.equal(answerText(waiting('2', artifact('a', 'Total: 42'))), 'Total: 42\n\n2');
+  assert.equal(answerText(waiting('Which?')), 'Which?');
+});

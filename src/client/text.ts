@@ -33,9 +33,23 @@ export function successfulText(answer: SendResult | undefined): string {
 /** Separates two texts of a result. */
 export const SEPARATOR = '\n\n';
 
-/** Returns the text of the question that the task waits for, or an empty text. */
-export function openQuestion({ status: { state, message } }: Task): string {
-  return isInterrupted(state) && message?.role === 'agent' ? textOf(message.parts) : '';
+/**
+ * Returns the question that the task waits for, if the artifacts have a text and do not end with the question. Without a
+ * text in the artifacts, the question is the whole answer.
+ */
+export function questionAfterText(task: Task): string {
+  const { state, message } = task.status;
+  if (!isInterrupted(state) || message?.role !== 'agent') return '';
+  const texts = answersOf(task).map(({ parts }) => textOf(parts));
+  const question = textOf(message.parts);
+  const last = texts.at(-1) ?? '';
+  const isRepeated = last.endsWith(question) && /^$|\s$/.test(last.slice(0, -question.length));
+  return texts.some((text) => text !== '') && !isRepeated ? question : '';
+}
+
+/** Returns the artifacts with the answer, without the output of tools. */
+function answersOf({ artifacts = [] }: Task): Artifact[] {
+  return artifacts.filter(({ artifactId }) => !isCoderAgentOutput(artifactId));
 }
 
 /**
@@ -46,13 +60,8 @@ export function openQuestion({ status: { state, message } }: Task): string {
 function answerSections(task: Task): Part[][] {
   const { artifacts = [], status } = task;
   const hasText = (parts: readonly Part[]): boolean => textOf(parts) !== '';
-  const answers = artifacts.filter(({ artifactId }) => !isCoderAgentOutput(artifactId));
-  if (answers.some(({ parts }) => hasText(parts))) {
-    const sections = answers.map(({ parts }) => parts);
-    const question = openQuestion(task);
-    const isRepeated = question === '' || textOf(sections.at(-1) ?? []).endsWith(question);
-    return isRepeated ? sections : [...sections, [{ kind: 'text', text: question }]];
-  }
+  const answers = answersOf(task).map(({ parts }) => parts);
+  if (answers.some(hasText)) return [...answers, [{ kind: 'text', text: questionAfterText(task) }]];
   const last = status.message && status.message.role === 'agent' ? status.message.parts : [];
   const spoken = hasText(last) ? [last] : spokenSections(task);
   return spoken.length > 0 ? spoken : [...artifacts.map(({ parts }) => parts), last];

@@ -1,9 +1,10 @@
 /**
  * Writes the events of a task to an HTTP/2 response, with backpressure.
  *
- * connect would pass each event through a chain of generators, which takes more time than all other processing of an
- * event. So the events are framed once, whatever the number of readers, and those that are published at about the same
- * time are written together. connect still handles the request, errors and the status at the end.
+ * The gRPC library `connect` would pass each event through a chain of generators, which takes more time than all other
+ * processing of an event. This class bypasses the chain: an event is framed once for all readers, and events that are
+ * published at about the same time are written together. The library still handles the request, errors and the status
+ * at the end.
  */
 import { constants, type Http2ServerResponse } from 'node:http2';
 import {
@@ -49,7 +50,10 @@ export class EventWriter implements StreamSink, Beating, Paced {
     this.#options = options;
   }
 
-  /** Writes all events. Resolves when the client has taken them or has left. Rejects if the stream cannot start. */
+  /**
+   * Writes all events. Resolves when the client has taken them or has left. Rejects if the stream cannot start, or if
+   * an event cannot be framed.
+   */
   async run(headers: Headers): Promise<void> {
     const response = this.#response;
     const { stream, context } = this.#options;
@@ -146,7 +150,9 @@ export class EventWriter implements StreamSink, Beating, Paced {
     this.#unread = 0;
   }
 
-  /** gRPC has no message that clients ignore. HTTP/2 pings keep the connection alive. */
+  /**
+   * Does nothing, because gRPC has no message that could serve as a heartbeat. HTTP/2 pings keep the connection alive.
+   */
   beat(): void {}
 
   drop(): void {

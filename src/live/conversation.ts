@@ -186,8 +186,8 @@ export class Conversation {
   }
 
   /**
-   * Starts a turn with the prompt, or queues it until the running turn ends. If the prompt `mayAnswer` and all open
-   * questions accept text, it is sent as an answer. A command that `runsBeside` runs at once if the turn waits.
+   * Starts a turn, or queues the prompt until the running turn ends. While the turn waits for an answer, a prompt is
+   * sent at once if `runsBeside` is true, or as an answer if `mayAnswer` is true and all open questions accept text.
    */
   async prompt(prompt: Prompt): Promise<TakenPrompt> {
     this.#check();

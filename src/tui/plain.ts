@@ -239,9 +239,10 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   /** Returns the prompt for a typed text. Rejects if the text is a command that does not exist. */
   async function promptOf(text: string): Promise<ReturnType<PersonShell['prompt']>> {
     if (!text.startsWith('/')) return shell.prompt(text);
-    const commands = [...(await session.commands()), ...OWN_COMMANDS];
-    const problem = unknownCommand(text, commands);
+    const commands = await session.commands();
+    const problem = unknownCommand(text, [...commands, ...OWN_COMMANDS]);
     if (problem !== undefined) throw new Error(problem);
+    // The session does not know the commands of the terminal, such as /quit.
     return unescapedCommand(text, commands);
   }
 

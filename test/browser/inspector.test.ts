@@ -344,7 +344,11 @@ test(
     await page.getByText('✓ ended').nth(1).waitFor();
     await assertAccessible(page, 'send');
     await openView(page, 'Requests');
-    await page.locator('.frame-entry > summary').first().focus();
+    // The events of the other view are such entries, too.
+    await page
+      .locator('summary', { has: page.locator('.exchange-line') })
+      .first()
+      .focus();
     await page.keyboard.press('Enter');
     await page.getByRole('region', { name: 'Response' }).waitFor();
     await assertAccessible(page, 'requests');

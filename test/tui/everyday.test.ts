@@ -68,7 +68,8 @@ test('a command of the person can be stopped, and a turn goes on meanwhile', asy
 });
 
 test('an unknown command is refused with the nearest name, and two slashes send it', async (t) => {
-  const { terminal, say } = start(t, [says('A path.'), says('As you say.')]);
+  const script = [says('A path.'), says('As you say.'), says('Still here.')];
+  const { terminal, say } = start(t, script);
   await terminal.sees(/Ask for something/);
   say('/hepl');
   await terminal.sees(/There is no command \/hepl\. Did you mean \/help\?[^]*❯ \/hepl\n/);
@@ -77,6 +78,8 @@ test('an unknown command is refused with the nearest name, and two slashes send 
   await terminal.sees(/● A path\./);
   say('//hepl');
   await terminal.sees(/❯ \/hepl\n[^]*● As you say\./);
+  say('//quit');
+  await terminal.sees(/❯ \/quit\n[^]*● Still here\./);
   say('/help');
   const help = /\/restore \[ID\]: [^]*\/clients: [^]*Shift-Tab changes the approval mode/;
   await terminal.until('the commands and keys', () => help.test(terminal.all()));

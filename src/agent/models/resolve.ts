@@ -1,7 +1,7 @@
 /**
  * Creates models by name: `google:NAME`, `anthropic:NAME`, `openai:NAME`, `openai-compatible:NAME`, `ollama:NAME`,
- * `lmstudio:NAME`, `vllm:NAME`, `offline`, `scripted:FILE`, and `PROVIDER:NAME` for providers of the settings. Keys and
- * base URLs are read from environment variables.
+ * `lmstudio:NAME`, `vllm:NAME`, `offline`, `scripted:FILE`, and `PROVIDER:NAME` for providers of the settings. Keys are
+ * read from environment variables. Base URLs are read from the settings or from environment variables.
  */
 import { defined, nearestNames } from '../../base/index.ts';
 import { ModelError, type Model } from '../model.ts';

@@ -161,7 +161,8 @@ export class McpCalls {
     if (context.answer) throw outcomeUnknown();
     if (this.#open.size >= MAX_CALLS) {
       const { server } = this.#options;
-      // An ended call is kept only because its question may still be answered. The answer no longer matters.
+      // An ended call is kept only so that `run` can return its result when its question is answered. If the call is
+      // removed, `run` reports an unknown outcome instead.
       const [ended] = [...this.#open].find(([, { ended: over }]) => over) ?? [];
       if (ended !== undefined) this.#open.delete(ended);
       else throw new McpError('tool', `the MCP server ${server} has too many open calls`);

@@ -7,8 +7,8 @@ export interface GuardedRequestOptions extends Pick<RequestOptions, 'method' | '
 }
 
 /**
- * Requests a URL from an untrusted source and returns the response. The guard checks the address when the connection
- * is made. Redirects are not followed. The caller must read or destroy the body.
+ * Sends a request to a URL that comes from an untrusted source, and returns the response. The guard checks the address
+ * when the connection is made. Redirects are not followed. The caller must read or destroy the body.
  */
 export async function guardedRequest(
   guard: NetworkGuard,

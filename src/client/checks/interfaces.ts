@@ -68,7 +68,7 @@ export async function checkInterface(
     const service = await serviceOf(agent, offer);
     const refusal = await refusalOf(service.getTask({ id: NO_TASK }));
     if (!refusal) {
-      return wrong(name, `${url} returned a task that does not exist`, 'invented-task');
+      return wrong(name, `${url} returned a task for an id that does not exist`, 'invented-task');
     }
     switch (refusal.kind) {
       case 'taskNotFound':

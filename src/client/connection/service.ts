@@ -179,7 +179,8 @@ export function withFirstPushConfig(service: AgentService): AgentService {
 }
 
 /**
- * Returns whether the server may support the operation only with another HTTP method. A server may also treat a GET of
+ * Returns whether the error may mean that the server does not have this route. Then the operation's other HTTP method,
+ * if there is one, is worth a try. `taskNotFound` may mean this too, because a server may treat a GET of
  * `/tasks/t1:subscribe` as a GET of the task `t1:subscribe`.
  */
 function isUnknownRoute(error: unknown, { status }: ResponseHead, { method, other }: Ask): boolean {

@@ -54,7 +54,7 @@ export interface McpToolsOptions {
   readonly notify: Notify;
   /** Called when the prompts of a server have changed. Must not throw. */
   readonly promptsChanged?: () => void;
-  /** Saves a file that no model accepts. */
+  /** Saves a file that a server has sent. Not called for images that are passed on to the model. */
   readonly saveFile?: SaveMcpFile;
   /** The place where logins to servers in the settings are stored. If undefined, no login is used. */
   readonly logins?: LoginPlace;

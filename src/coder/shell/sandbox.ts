@@ -1,7 +1,7 @@
 /**
  * Runs commands in a sandbox with bubblewrap. The sandbox has no network, and write access only to the workspace and a
- * private /tmp. All processes in the sandbox end with the command. Processes outside the sandbox and Parley's own
- * folders are not visible in the sandbox.
+ * private /tmp. All processes in the sandbox end with the command. Commands in the sandbox see neither Parley's own
+ * folders nor processes outside the sandbox.
  *
  * A command must not leave files that are later run outside the sandbox. Therefore `.git`, `.parley` and similar paths
  * are read-only (read-only-paths.ts).

@@ -92,7 +92,10 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
     return loading.then(load);
   }
 
-  /** Returns the agents. With PostgreSQL, `load` has read them. */
+  /**
+   * Returns the agents. With SQLite, reads them first if they have changed. With PostgreSQL, returns those that the
+   * last `load` read.
+   */
   function agents(): Map<string, Known> {
     if (register.kind === 'sqlite') void load();
     return known;
@@ -190,8 +193,8 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
         agent: new RemoteAgent({ name, source: 'api', settings, route }),
         headerNames,
         /**
-         * Stores the agent, as a step of the caller's change. With `create`, throws `conflict` if the agent already
-         * exists. Without `create`, returns false if the agent does not exist.
+         * Stores the agent. Must run inside the caller's `register.change`. With `create`, throws `conflict` if the
+         * agent already exists. Without `create`, returns false if the agent does not exist.
          */
         *save(create: boolean): Steps<boolean> {
           const now = Date.now();
@@ -206,7 +209,7 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
         },
       };
     },
-    /** Removes the agent, as a step of the caller's change. Returns false if the agent does not exist. */
+    /** Removes the agent. Must run inside the caller's `register.change`. Returns false if the agent does not exist. */
     *remove(workspace: string, name: string): Steps<boolean> {
       return (yield* SQL.remove.run(workspace, name)) > 0;
     },

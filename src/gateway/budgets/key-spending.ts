@@ -1,4 +1,4 @@
-/** Reads what all keys of a workspace have spent with one statement, for a list of keys. */
+/** Reads, with one statement, how much each key of a workspace has spent. A list of keys shows these amounts. */
 import type { MaybePromise } from '../../base/index.ts';
 import { type Register, statement } from '../register/register.ts';
 import { type Budget, dayOf } from './budget.ts';

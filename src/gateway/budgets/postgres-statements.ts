@@ -22,9 +22,9 @@ const RESERVATION_TYPES = `id text, owner text, expires_at bigint, workspace tex
 const rowsOf = (types: string) => `json_to_recordset($rows::json) AS given (${types})`;
 export const BUDGET_SQL = {
   /**
-   * Every transaction that changes usage or reservations takes this lock shared. The counter of a workspace, key or
-   * subject is first computed from usage and reservations. So a transaction that creates such a counter takes the lock
-   * exclusively.
+   * Every transaction that reserves, settles or recovers calls takes this lock shared. The counter of a workspace, key
+   * or subject is first computed from usage and reservations. So a transaction that creates such a counter takes the
+   * lock exclusively.
    */
   share: statement(`SELECT pg_advisory_xact_lock_shared(${COUNTERS_LOCK})`),
   alone: statement(`SELECT pg_advisory_xact_lock(${COUNTERS_LOCK})`),
@@ -68,7 +68,7 @@ export const BUDGET_SQL = {
     UPDATE reservations SET recovered = true WHERE id IN (SELECT id FROM ${rowsOf('id text')})`),
   /**
    * Marks the batches as stored, and returns the batches that were not marked before. If another transaction is marking
-   * one of them, waits for the end of this transaction.
+   * one of them, waits until that transaction has ended.
    */
   mark: statement(`
     INSERT INTO settled (batch) SELECT id FROM ${rowsOf('id text')} ON CONFLICT DO NOTHING RETURNING batch`),

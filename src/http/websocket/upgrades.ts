@@ -45,7 +45,10 @@ const FRAMES = { burst: 400, perSecond: 100 };
 const MAX_CHUNKS = 16 * 1024;
 const MAX_FRAGMENTS = 1024;
 
-/** Maximum length of a close reason. The protocol allows 123 bytes, and most of our reasons are ASCII. */
+/**
+ * Maximum length of a close reason, in characters. The protocol allows 123 bytes, so this leaves room for characters of
+ * two bytes.
+ */
 const MAX_REASON = 60;
 
 export interface UpgradeOptions {
@@ -179,7 +182,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
 
 /** An upgrade request. Its token may be in the subprotocols, because a browser cannot send an Authorization header. */
 class UpgradeRequest extends NodeRequest {
-  /** Undefined, because a WebSocket is closed with a code. */
+  /** Undefined, so that other code does not drop the connection without a close code. */
   override get connection(): undefined {
     return undefined;
   }
@@ -329,7 +332,7 @@ class Peer implements PeerSocket {
   #take(data: WebSocket.RawData, isBinary: boolean): void {
     this.#unfinished.end();
     if (!this.open || !this.#heard()) return;
-    if (isBinary) return this.close(CLOSE.notText, 'frames are text');
+    if (isBinary) return this.close(CLOSE.notText, 'frames must be text');
     // `ws` delivers one Buffer with its default binary type.
     if (Buffer.isBuffer(data)) this.#listener?.message(data.toString());
   }

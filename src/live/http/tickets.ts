@@ -17,7 +17,11 @@ export function ticketRoute(access: LiveAccess): JsonRoute {
     maxBodyBytes: MAX_BODY_BYTES,
     async handle({ body, remote }) {
       const { ticket, name } = isObject(body) ? body : {};
-      if (!isShort(ticket)) throw new A2AError('invalidParams', 'ticket: must be a string');
+      if (!isShort(ticket))
+        throw new A2AError(
+          'invalidParams',
+          `ticket: must be a string of at most ${MAX_CHARS} characters`,
+        );
       if (name !== undefined && !isShort(name)) {
         throw new A2AError('invalidParams', `name: must be at most ${MAX_CHARS} characters`);
       }

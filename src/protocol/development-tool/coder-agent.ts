@@ -57,8 +57,9 @@ interface DialectRequest {
 }
 
 /**
- * Returns whether the client of a request uses this dialect. The request, its message or the first message of the
- * task shows this. If the first message is not available, CODER_AGENT among the extensions shows it.
+ * Returns whether the client of a request uses this dialect. It does if the metadata of the request, of its message or
+ * of the task's first message is in this dialect, or if the message contains an answer in this dialect. A live session
+ * reads a turn without its first message, so it adds CODER_AGENT to the extensions instead.
  */
 export function speaksCoderAgent(request: DialectRequest): boolean {
   const { extensions, message, metadata, first } = request;
@@ -249,7 +250,7 @@ export function isCoderAgentAnswer(data: unknown): data is object {
 
 /**
  * Reads an answer in this dialect. Throws if it is invalid. An answer with `newContent` becomes the option `modify`,
- * because the client replaces the proposed content.
+ * because the client replaces the proposed content, unless it rejects the call.
  */
 export function readCoderAgentAnswer(data: object): ToolCallConfirmation {
   // A misspelled `newContent` would be ignored. Then the server would write content that the person has not approved.
@@ -270,9 +271,10 @@ export function readCoderAgentAnswer(data: object): ToolCallConfirmation {
 }
 
 /**
- * Makes a function that corrects two faults in the events of one stream. In the updates of calls that an answer has
- * started, gemini-cli's server repeats the state before the answer, so the task would seem to wait. Newer servers send
- * all chunks of a text with the same message id, so the chunks would seem to be duplicates.
+ * Makes a function that corrects two faults in the events of one stream. After an approval, gemini-cli's server sends
+ * updates of the approved call that still have the task state from before the approval (`input-required`), so the task
+ * would seem to wait. Newer servers send all chunks of a text with the same message id, so the chunks would seem to be
+ * duplicates.
  */
 export function createCoderAgentReader(): (event: StreamEvent) => StreamEvent {
   let lastId: string | undefined;

@@ -67,7 +67,7 @@ const Fields = z.strictObject({
   includeTools: TOOL_NAMES.optional().describe('The tools to offer. Default: all.'),
   excludeTools: TOOL_NAMES.optional().describe('Tools that are not offered.'),
   roots: FLAG.describe(
-    'Whether a server in the settings is told the workspace folder. Some servers then use no other folder. Default: true.',
+    'Whether the server is told the workspace folder. Some servers then use no other folder. Default: true. A server that a client specifies is never told the folder.',
   ),
   description: z.string().optional().describe('Has no effect.'),
   trust: FLAG.describe('Has no effect: `policy` decides which calls need an approval.'),

@@ -204,6 +204,42 @@ test('an agent that resumes after a crash gives the same answer as without one',
   assert.equal(task.status.message, undefined);
 });
 
+test('a resumed agent that says less before it asks corrects the text, also for later runs', async (t) => {
+  const store = memoryStore();
+  const begun = Promise.withResolvers<void>();
+  const resumes = { resumes: true };
+  const before = handlerOf(
+    async function* () {
+      yield 'Hello';
+      begun.resolve();
+      await new Promise(() => {});
+    },
+    { store },
+    resumes,
+  );
+  const message = says('go');
+  const { id: taskId } = (await before.sendMessage({
+    message,
+    configuration: { blocking: false },
+  })) as Task;
+  await begun.promise;
+  await new Promise((resolve) => setImmediate(resolve));
+  const shorter: AgentFunction = async function* (ctx) {
+    yield 'Hel';
+    yield (await ctx.ask('Which?')).text;
+  };
+  const second = handlerOf(shorter, { store }, resumes);
+  await second.recover();
+  for await (const { event } of await second.subscribe({ id: taskId })) {
+    if (event.kind === 'status-update' && event.status.state === 'input-required') break;
+  }
+  const third = handlerOf(shorter, { store }, resumes);
+  t.after(() => third.close());
+  await third.recover();
+  assert.equal(textIn(await third.getTask({ id: taskId })), 'Hel');
+  assert.equal(textIn(await send(third, '!', { taskId })), 'Hel!');
+});
+
 test('auth: the question is for an authorization', async () => {
   const handler = handlerOf(async function* (ctx) {
     yield (await ctx.ask('Sign in', { auth: true })).text;

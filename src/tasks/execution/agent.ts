@@ -258,6 +258,9 @@ class GeneratorRun {
         if (step.kind === 'error') throw step.error;
         if (step.kind === 'ask') {
           asked = true;
+          // The stored text is corrected before the question. A later run does not compare it any more.
+          const correction = this.#stored?.isPartial ? this.#resume(this.#stored.end()) : undefined;
+          if (correction) yield correction;
           park();
           const state = step.auth ? 'auth-required' : 'input-required';
           yield { kind: 'status-update', state, message: step.question };

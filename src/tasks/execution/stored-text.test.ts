@@ -53,6 +53,16 @@ test('a function that ends without any text keeps the stored text', () => {
   assert.equal(new StoredText('kept').end(), undefined);
 });
 
+test('a part with other fields than its text is not joined with the stored text', () => {
+  const typed = { kind: 'text', text: 'b', mediaType: 'text/markdown' } as Part;
+  assert.deepEqual(runAgain('a', ['a', typed, 'c']).parts, [
+    { kind: 'text', text: 'a' },
+    typed,
+    { kind: 'text', text: 'c' },
+  ]);
+  assert.deepEqual(runAgain('b', [typed]).parts, [typed]);
+});
+
 test('only an artifact with a single text can be continued', () => {
   const task = (...parts: Part[]) => ({
     kind: 'task' as const,

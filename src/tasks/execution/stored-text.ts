@@ -39,6 +39,11 @@ export class StoredText {
     return { parts: [textPart(this.#again + text)], append: false };
   }
 
+  /** Whether the function has yielded only a part of the stored text so far. */
+  get isPartial(): boolean {
+    return this.#matched > 0 && this.#matched < this.#text.length;
+  }
+
   /** Returns the last chunk, if the function has ended without other text than the stored one. */
   end(): Unsent | undefined {
     if (this.#matched === 0) return undefined;
@@ -56,8 +61,9 @@ export class StoredText {
   }
 }
 
+/** Returns whether the part has only a text. Parts with other fields are not joined with their neighbours. */
 function isPlainText(part: Part): part is Extract<Part, { kind: 'text' }> {
-  return part.kind === 'text' && part.metadata === undefined;
+  return part.kind === 'text' && Object.keys(part).length === 2;
 }
 
 function textPart(text: string): Part {

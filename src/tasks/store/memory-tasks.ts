@@ -136,7 +136,7 @@ export class ScopeIndex implements Scope {
     return { chain: this.all, links: links.all };
   }
 
-  /** Adds the task to the front of the chains of its current status. */
+  /** Adds the task to the front of all its chains: those of the scope, of its context and of its current state. */
   add(task: StoredTask, links: StoreLinks): void {
     this.all.add(links.all, task.number);
     chainOf(this.states, task.status.state).add(links.state, task.number);

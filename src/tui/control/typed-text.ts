@@ -105,7 +105,8 @@ export class TypedText {
     const commands = await this.#options.completions.commands();
     const problem = unknownCommand(text, commands);
     if (problem === undefined) {
-      await host.session.prompt(unescapedCommand(text, commands));
+      // The session does not know the commands of the terminal, such as /quit.
+      await host.session.prompt(unescapedCommand(text, await host.session.commands()));
       return;
     }
     host.notice('error', problem);

@@ -7,7 +7,8 @@ export const KEYS = `Enter sends · Shift-Enter, Alt-Enter, Ctrl-J or a \\ at th
 Shift-Tab changes the approval mode: ask, auto-edit, plan
 Ctrl-G opens your editor · Ctrl-T thoughts · Ctrl-O the last call's whole output · Ctrl-L draws the screen again
 In a dialog: ↑ ↓ and Enter, or a number · Esc rejects · Tab moves between the options and the text
-Esc stops your command, or cancels the turn and keeps the queued prompts · Esc Esc goes back
+Esc stops your command, or cancels the turn and keeps the queued prompts
+Esc Esc opens a menu: edit the last prompt, or go back to a checkpoint
 Ctrl-C clears the text · Ctrl-C Ctrl-C, Ctrl-D or /quit leaves`;
 
 export const LOCAL_COMMANDS: readonly SlashCommand[] = [
@@ -46,7 +47,7 @@ export function localCommand(text: string): LocalCommand | undefined {
 export function helpText(commands: readonly SlashCommand[]): string {
   return [
     ...[...commands, ...LOCAL_COMMANDS].flatMap((each) => rowsOf([], each)),
-    'Two slashes before a name send the text to the model.',
+    'To send the model a message that starts with /NAME, write //NAME.',
     '',
     KEYS,
   ].join('\n');

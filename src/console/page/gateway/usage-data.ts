@@ -179,7 +179,7 @@ export async function loadUsage(
   return { items, isWhole: offset === undefined };
 }
 
-/** Returns a number for people. Money has more digits than tokens. */
+/** Formats a number for display. Costs have up to six decimal places. */
 export function amount(value: number, measure: Measure): string {
   const digits = measure.startsWith('cost') ? { maximumFractionDigits: 6 } : {};
   return value.toLocaleString(undefined, digits);

@@ -5,7 +5,10 @@ import { leaveIfRefused } from '../server/sign-in.ts';
 export interface PageAction {
   readonly busy: boolean;
   readonly problem: unknown;
-  /** Starts the work, and shows its problem. Asks for another key if the server refuses this one. */
+  /**
+   * Starts the work, unless other work is in progress. If it fails, sets `problem`, or asks for another key if the
+   * server refused the current key.
+   */
   readonly run: (work: () => Promise<unknown>) => void;
   /** Forgets the problem. */
   readonly clear: () => void;

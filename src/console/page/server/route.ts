@@ -59,6 +59,19 @@ export function goTo(href: string, { replace = false } = {}): void {
   route.value = routeIn(href);
 }
 
+/**
+ * Changes the query of a place, unless the person has left it. The query is read from the address, because a link that
+ * was followed just now may have changed it already.
+ */
+export function changeQuery(
+  path: readonly string[],
+  changed: Readonly<Record<string, string>>,
+): void {
+  const place = routeIn(location.hash);
+  if (path.some((segment, at) => place.path[at] !== segment)) return;
+  goTo(hrefOf(place.path, { ...place.query, ...changed }), { replace: true });
+}
+
 /** Replaces a place in the address, unless the person has gone to another place meanwhile. */
 export function replacePlace(place: Route, href: string): void {
   if (route.peek() === place && location.hash === readFrom) goTo(href, { replace: true });

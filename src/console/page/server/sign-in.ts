@@ -6,7 +6,10 @@ import { isRefused, signIn, type Server } from './server.ts';
 
 export type SignedIn =
   | { readonly kind: 'checking' }
-  /** The server wants a key. `why` is empty if none was given. */
+  /**
+   * The server needs a key. `why` is the reason why the last key or link is not accepted. It is empty if there was
+   * none, or if the person signed out.
+   */
   | { readonly kind: 'out'; readonly why: string }
   | { readonly kind: 'in'; readonly server: Server }
   | { readonly kind: 'failed'; readonly error: unknown };

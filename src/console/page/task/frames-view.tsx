@@ -26,10 +26,12 @@ export function FramesView({ store, versions, seq }: Props) {
   const version = useSignal<ProtocolVersion>(versions[0] ?? '1.0');
   const chosen = version.value;
   const events = useLoaded(
-    async () => [...(await store.rawEvents(chosen))],
+    async () => ({ of: chosen, list: [...(await store.rawEvents(chosen))] }),
     [store, chosen, store.count.value],
   );
-  const all = (events.value ?? store.raw.get(chosen) ?? []).filter((each) => each.seq <= seq);
+  // Until the events of another version are loaded, the value is that of the version before.
+  const loaded = events.value?.of === chosen ? events.value.list : store.raw.get(chosen);
+  const all = (loaded ?? []).filter((each) => each.seq <= seq);
   return (
     <div class="frames">
       <Radios legend="A2A version" options={versions} chosen={version} />

@@ -10,7 +10,7 @@ import { TaskButtons } from '../parts/task-buttons.tsx';
 import { FactRow, Moment, StateBadge } from '../parts/task-parts.tsx';
 import { useAction } from '../parts/use-action.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
-import { goTo, hrefOf, route } from '../server/route.ts';
+import { changeQuery, hrefOf, route } from '../server/route.ts';
 import type { PageProps, Server } from '../server/server.ts';
 import { mayWrite, sendToTask } from '../server/task-actions.ts';
 import type { TaskPlace } from '../server/task-log.ts';
@@ -50,8 +50,7 @@ function TaskOf({ server, agent, taskId }: TaskPlace & { readonly server: Server
   const error = store.error.value;
   const view = viewsOf(VIEWS).find((each) => each === query['view']) ?? 'transcript';
   const at = Math.min(atIn(query['at']) ?? count, count);
-  const set = (changed: Record<string, string>) =>
-    goTo(hrefOf(['tasks', taskId], { ...query, ...changed }), { replace: true });
+  const set = (changed: Record<string, string>) => changeQuery(['tasks', taskId], changed);
 
   const entries = useMemo(() => store.past.entries.slice(0, at), [store, at, count]);
   const task = useMemo(() => store.past.taskAfter(at), [store, at, count]);
