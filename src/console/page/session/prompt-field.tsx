@@ -61,10 +61,14 @@ export function PromptField({ store }: { readonly store: PageSession }) {
 
   const pick = ({ at, choices }: Menu, index: number) => {
     const chosen = choices[index];
-    if (!chosen) return;
-    const after = text.value.slice(at.start + at.prefix.length);
+    const { current } = field;
+    if (!chosen || !current) return;
+    // The person may have typed on while newer choices were loaded.
+    const now = completableAt({ text: text.value, cursor: current.selectionStart });
+    if (now?.start !== at.start) return;
+    const after = text.value.slice(at.start + now.prefix.length);
     set(text.value.slice(0, at.start) + chosen.text + after, at.start + chosen.text.length);
-    field.current?.focus();
+    current.focus();
     complete();
   };
 
