@@ -97,6 +97,7 @@ describe('the command line', { concurrency: 3 }, () => {
     ],
     ['an unknown session to print', ['export', 'none'], /there is no session none/],
     ['an agent that is not there', ['serve', '--agent', 'nobody'], /no agent "nobody"/],
+    ['a folder as an agent', ['serve', '--agent', '.'], /no agent "\."/],
     ['a store that is none', ['serve', '--store', 'paper'], /use memory, sqlite:PATH or postgres:/],
     ['a durability that is none', ['serve', '--durability', 'x'], /normal or full/],
     ['a network that is none', ['serve', '--allow-network', 'x'], /--allow-network: "x"/],

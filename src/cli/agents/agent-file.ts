@@ -5,7 +5,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -23,7 +23,7 @@ const HOW = 'export default llmAgent(…) or createAgent(…)';
  */
 export async function loadAgentFile(name: string) {
   const file = path.resolve(name);
-  if (!existsSync(file)) {
+  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) {
     throw usageError(
       `there is no agent "${name}": use coder, echo, bench, conformance, or the path of a .ts or .js file`,
     );
