@@ -24,12 +24,13 @@ export interface ServeLimits extends NonNullable<HandlerOptions['limits']> {
   readonly maxStreamsPerClient?: number;
   /**
    * Maximum number of bytes that wait in memory for all clients. These are bodies that are being received, and answers
-   * that clients have not read. Further requests get 503. Bodies and answers up to 64 KB are not counted.
+   * that clients have not read. A request whose body or answer would exceed the limit gets 503. Bodies and answers up
+   * to 64 KB are not counted.
    */
   readonly maxPendingBytes?: number;
   /**
-   * The same limit for one client, which is a user, or an address if there is no authentication. Further requests get
-   * 429. Default: a quarter of `maxPendingBytes`.
+   * The same limit for one client, which is a user, or an address if there is no authentication. A request that would
+   * exceed it gets 429. Default: a quarter of `maxPendingBytes`.
    */
   readonly maxPendingBytesPerClient?: number;
   readonly heartbeatMs?: number;
@@ -65,8 +66,9 @@ export interface ServeOptions {
   /** Fields of the agent card that override the agent's profile. */
   readonly card?: Partial<AgentCard>;
   /**
-   * Fields of the extended card that override the card. `true` declares an extended card without configuring one.
-   * Without `authenticate`, all callers may read the extended card. With it, only authenticated callers may.
+   * Fields of the extended card that override the card. With `true`, the card declares an extended card, but a request
+   * for it gets the error that none is configured. Without `authenticate`, all callers may read the extended card. With
+   * it, only authenticated callers may.
    */
   readonly extendedCard?: Partial<AgentCard> | ((call: Call) => Partial<AgentCard>) | true;
   readonly store?: HandlerOptions['store'];
@@ -76,12 +78,15 @@ export interface ServeOptions {
    * removed.
    */
   readonly retention?: Retention | false;
-  /** False if the caller calls `handler.expire` regularly. By default, the server calls it, and applies `retention`. */
+  /**
+   * False if your program calls `handler.expire` regularly. Then it must also pass the retention to `expire`. By
+   * default, the server calls `expire` with `retention`.
+   */
   readonly sweep?: false;
   readonly authenticate?: Authenticate;
   /**
-   * Returns whether `authenticate` accepts callers without credentials at the moment. If it returns true, the card
-   * declares no security. By default, callers without credentials are not accepted.
+   * Returns whether `authenticate` accepts callers without credentials at the moment. If so, the card declares no
+   * security. Default: false.
    */
   readonly anonymous?: () => boolean;
   /** The certificate of a server that `listen` starts. Without it, the server uses plain HTTP. */

@@ -130,8 +130,8 @@ export class ClientEditor implements Editor {
   }
 
   /**
-   * Sends a request, and returns the unchecked answer. Waits until `until` is aborted. If `until` is missing, waits
-   * until the timeout.
+   * Sends a request, and returns the unchecked answer. Stops waiting when `until` is aborted or, if `until` is missing,
+   * at the timeout.
    */
   async #ask<Method extends ClientRequestMethod>(
     method: Method,

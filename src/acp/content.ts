@@ -58,7 +58,7 @@ function embedded({ resource }: EmbeddedResource): Part[] {
   return [text(`\`${name}\``), file({ bytes, name, ...(mimeType && { mimeType }) })];
 }
 
-/** Returns the content block for a part, or undefined if no block is needed. */
+/** Returns the content block for a part, or undefined for an embedded file that is not an image. */
 export function blockFrom(part: Part): ContentBlock | undefined {
   if (part.kind === 'text') return { type: 'text', text: part.text };
   if (part.kind === 'data') return { type: 'text', text: JSON.stringify(part.data) };
@@ -67,7 +67,7 @@ export function blockFrom(part: Part): ContentBlock | undefined {
   if (bytes !== undefined && mimeType?.startsWith('image/')) {
     return { type: 'image', data: bytes, mimeType };
   }
-  // Other embedded files need no block, because the text before the part already names them.
+  // In a prompt from an editor, the text before such a part names the file (see `embedded`).
   return undefined;
 }
 

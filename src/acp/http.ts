@@ -22,7 +22,7 @@ import type { ServedAcp } from './serve.ts';
 const MAX_CONNECTIONS = 256;
 /** How long a connection without open requests stays open. */
 const IDLE_MS = 60_000;
-/** Maximum size of output that the client has not read. At this size, the session waits. */
+/** Maximum size of output that the client has not read, in bytes. At this size, the session waits. */
 const MAX_BUFFERED = 4 * 1024 * 1024;
 /**
  * Maximum number of sessions of a connection that have unread messages but no open stream. Beyond this, the SDK closes

@@ -26,7 +26,7 @@ export class OwnPrompts {
     this.#session = session;
   }
 
-  /** Whether the turn of a prompt has not ended yet. */
+  /** Whether a prompt or an answer of the client waits for the end of its turn. */
   get isPending(): boolean {
     return this.#waiting.length > 0 || this.#begun.size > 0;
   }
@@ -52,7 +52,9 @@ export class OwnPrompts {
     }
   }
 
-  /** Sends a prompt as the answer to a question of the running turn. Resolves when the turn ends or waits for a text. */
+  /**
+   * Answers a question of the running turn. Resolves when the turn ends, or when it waits for an answer that is a text.
+   */
   async answer(confirmation: ToolCallConfirmation): Promise<StopReason> {
     const sent = newSent(false);
     this.#begun.add(sent);

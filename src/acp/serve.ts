@@ -84,7 +84,7 @@ export interface AcpOptions {
   readonly authentication?: AcpAuthentication;
   /**
    * Returns the session for the client. Throws the A2AError `taskNotFound` if there is no session with the requested
-   * id. If the returned session has another id, the client gets the error "session not found".
+   * id. If the returned session has another id than the requested one, the client gets the error "session not found".
    */
   join(wanted: Wanted): LiveSession | Promise<LiveSession>;
   /** Called when the client leaves a session. By default the session is closed. */

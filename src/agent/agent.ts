@@ -40,8 +40,9 @@ export interface Agent {
   run(context: RunContext): AsyncIterable<Event>;
   /**
    * Ends the work that the agent has delegated, for example a remote task. It is called for every agent after a run was
-   * canceled, even if the agent has not run. The agent finds its open work in the events of the run. It does not have
-   * to stop work in this process, because the run's abort signal does this. Errors are ignored.
+   * canceled or was ended with `Runner.end`, even if the agent has not run. The agent finds its open work in the events
+   * of the run. It does not have to stop work in this process, because the run's abort signal does this. Errors are
+   * ignored.
    */
   cancel?(run: CanceledRun): Promise<void>;
 }
@@ -79,8 +80,8 @@ export interface RunContext {
    */
   event(fields?: EventFields): Event;
   /**
-   * Creates an event that asks a question. The agent chooses the `id`. The agent must return after it has yielded the
-   * event.
+   * Creates an event that asks a question. The agent chooses the `id`. In the event, the id begins with the agent's
+   * path, because several agents may use the same id. The agent must return after it has yielded the event.
    */
   question(id: string, question: Partial<Question> & Pick<Question, 'text'>): Event;
   /** Runs another agent, including its callbacks, as part of this run. */

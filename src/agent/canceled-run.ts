@@ -14,7 +14,7 @@ export const CANCELED_REQUEST = '[The user canceled this request.]';
 export interface CanceledRun {
   readonly runId: string;
   readonly session: SessionKey;
-  /** The session's events, including those of the run. */
+  /** The session's events, including those of the run, as they were before the run was ended. */
   readonly events: readonly Event[];
   readonly sessions: SessionStore;
   readonly signal: AbortSignal;

@@ -106,7 +106,7 @@ function withIds(content: Content, idOf: (id: string) => string): Content {
 
 /** Maximum number of calls in a summary of an agent's work. The last calls are kept. */
 const MAX_CALLS = 50;
-/** Maximum length of a call in a summary of an agent's work. */
+/** Maximum length of a call in a summary of an agent's work, in characters. */
 const MAX_CALL = 200;
 
 /**

@@ -3,7 +3,7 @@
  *
  * A run starts with the user's event, and stops when the agent is done or waits for a person. All events of a run have
  * the run's id. They contain everything that the run needs after a restart: calls without a response, open questions,
- * answers, and the checkpoints of sequences. So any process with the same session store can continue a run.
+ * answers, and checkpoints. So any process with the same session store can continue a run.
  *
  * Partial events are shown but not stored. A partial event with content is a chunk of a complete event that follows
  * later and has the same id. Other partial events show, for example, the progress of a call, or an event of an agent
@@ -17,9 +17,9 @@ import { functionCalls, functionResponses, type Content } from './content.ts';
 export interface Usage {
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** The input tokens that came from the vendor's cache. */
+  /** The input tokens that came from the vendor's cache. They are included in `inputTokens`. */
   readonly cachedTokens?: number;
-  /** The output tokens that were thoughts. */
+  /** The output tokens that were thoughts. They are included in `outputTokens`. */
   readonly thoughtTokens?: number;
 }
 
@@ -143,8 +143,8 @@ export interface Event {
   /** The author of the event: `user` or the agent's name. */
   readonly author: string;
   /**
-   * The branch of an agent that runs in parallel, for example `team.left`. The agent sees only the events before the
-   * branch and the events of its own branch.
+   * The branch of an agent that runs in parallel, for example `team.left`. The agent sees the events without a branch,
+   * and those of its own branch, of enclosing branches and of nested branches.
    */
   readonly branch?: string;
   /** The time of the event, in milliseconds since 1970. */
@@ -160,8 +160,8 @@ export interface Event {
   readonly longRunningToolIds?: readonly string[];
   readonly actions: Actions;
   /**
-   * Data that the agent itself stores. For example, a remote agent stores the ids of the remote task here. The runner
-   * sets `interrupted` if the end of an answer is missing.
+   * Additional data of the agent and of the runner. For example, a remote agent stores the ids of the remote task here,
+   * and the runner sets `interrupted` if the end of an answer is missing.
    */
   readonly metadata?: JsonObject;
 }

@@ -104,7 +104,7 @@ export interface Model {
   readonly contextWindow?: number;
   /**
    * Asks the server for the size of the context window, for models whose size is unknown. Afterwards `contextWindow`
-   * has the size, if the server knows it. Never rejects, unless the signal is aborted.
+   * has the size, if the server has reported it. Never rejects, unless the signal is aborted.
    */
   findContextWindow?(signal: AbortSignal): Promise<void>;
   /** Whether the model can search the web itself (`webSearch` in a request). */
@@ -142,7 +142,8 @@ export type ModelErrorCode =
   | 'failed';
 
 /**
- * The error of a model. The message is one line and explains what to do. It never contains keys or headers.
+ * The error of a model. The message says what is wrong and, where possible, what to do. It never contains keys or
+ * headers.
  *
  *   if (error instanceof ModelError && error.retryable) await retryLater(error.retryAfterMs);
  */

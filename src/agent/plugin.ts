@@ -65,13 +65,13 @@ export type HookResult<T> = MaybePromise<T | undefined | void>;
  */
 export interface Callbacks {
   /**
-   * Called before the agent starts, and again when the agent is resumed after a person's answer. If the hook returns
-   * a content, this content is the agent's answer, and the agent does not run.
+   * Called before the agent starts, and again when the agent is resumed. If the hook returns a content, this content is
+   * the agent's answer, and the agent does not run.
    */
   beforeAgent?(context: HookContext): HookResult<Content>;
   /**
-   * Called when the agent is done, but not if it waits or has failed. If the hook returns a content, this content is
-   * added to the agent's answer.
+   * Called when the agent is done. It is not called if the agent waits or has failed, or if `beforeAgent` has returned
+   * the answer. If the hook returns a content, this content is added to the agent's answer.
    */
   afterAgent?(context: HookContext): HookResult<Content>;
   /**
@@ -128,8 +128,10 @@ export interface Plugin extends Callbacks {
    */
   onUserMessage?(message: Content, run: RunInfo): HookResult<Content>;
   /**
-   * Called for each event, including partial events, before the event is stored and shown. May replace the event, but
-   * not its id, run, author, branch and `partial`. Every plugin is called with the result of the previous plugin.
+   * Called for each event that an agent yields, including partial events, before the event is stored and shown. May
+   * replace the event, but not its id, run, author, branch and `partial`. Every plugin is called with the result of the
+   * previous plugin. It is not called for the user's events, and not for the events that the runner itself stores when
+   * a run is stopped. An error in this hook is ignored if the event is the run's error event.
    */
   onEvent?(event: Event, run: RunInfo): HookResult<Event>;
   /**

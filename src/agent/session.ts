@@ -47,13 +47,14 @@ export interface SessionStore {
   /**
    * Stores the events and their state deltas, either all of them or none. Concurrent calls take effect in the order
    * in which they were made. The events are stored when the promise resolves. An event whose id is already in the
-   * session is skipped. Partial events and `temp:` keys are not stored. Returns the number of stored events. The cost
-   * of a call does not depend on the number of events in the session.
+   * session is skipped. Partial events and `temp:` keys are not stored. Returns the number of stored events. Throws
+   * SessionNotFound if the session does not exist. The cost of a call does not depend on the number of events in the
+   * session.
    */
   append(key: SessionKey, events: readonly Event[]): Promise<number>;
   /**
-   * Returns the user's sessions, the most recently changed session first. `before` is the id of the last session on
-   * the previous page.
+   * Returns the user's sessions, the most recently changed session first. `limit` is 50 by default and at most 1,000.
+   * `before` is the id of the last session on the previous page. Throws SessionNotFound if that session does not exist.
    */
   list(
     owner: Pick<SessionKey, 'app' | 'user'>,

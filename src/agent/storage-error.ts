@@ -11,18 +11,19 @@ export type StorageErrorCode =
   | 'invalid'
   /** A limit of the store is reached, or the disk is full. Nothing was stored. */
   | 'full'
-  /** Another process has locked the file for too long. Nothing was stored. The same call may succeed later. */
+  /** Another process or transaction has locked the data for too long. Nothing was stored. A retry may succeed later. */
   | 'busy'
   /** The database server cannot be reached. The same call may succeed later. */
   | 'unavailable'
   /** Stored data cannot be read. */
   | 'corrupt'
-  /** The file cannot be opened, or belongs to another program. */
+  /** The file or database cannot be opened, or belongs to another program. */
   | 'unusable'
   | 'closed';
 
 /**
- * The error of a session or artifact store. The message is one line and explains what to do.
+ * The error of a session or artifact store. The message is one line. It says what is wrong and, where possible, what to
+ * do.
  *
  *   if (error instanceof StorageError && error.code === 'busy') await retryLater();
  */

@@ -40,7 +40,7 @@ export interface ToolContext {
   readonly signal: AbortSignal;
   /** The conversation so far, including the call. */
   readonly history: readonly Content[];
-  /** The person's answer to the tool's question, or undefined in the first call of the tool. */
+  /** The person's answer to the question that the tool asked in this call, or undefined if it has not asked. */
   readonly answer: Answer | undefined;
   /** The person's answer to the confirmation of this call, or undefined if no confirmation was needed. */
   readonly confirmation?: Answer | undefined;
@@ -158,9 +158,10 @@ export interface Tool extends ToolDeclaration {
    */
   readonly longRunning?: boolean;
   /**
-   * Cancels work that a call has started elsewhere, for example the run of another agent. It is called for each open
-   * call of a canceled run that has asked a question. For a call that was active when an earlier process ended,
-   * `cancel` is called when the run is resumed.
+   * Cancels work that a call has started elsewhere, for example the run of another agent. After a run was canceled or
+   * was ended with `Runner.end`, it is called for each call without a response. Such a call waits for an answer, was
+   * active when its process ended, or has not begun. For a call that was active when its process ended, it is also
+   * called when the run is resumed. Errors are ignored.
    */
   cancel?(callId: string, run: CanceledRun): Promise<void>;
 }
@@ -170,8 +171,8 @@ export interface Toolset {
   readonly name: string;
   tools(signal: AbortSignal): Promise<readonly Tool[]>;
   /**
-   * Cancels work that a call has started elsewhere, like `Tool.cancel`. It is called for each open call of a canceled
-   * run that has asked a question, including calls of the tools of other toolsets.
+   * Cancels work that a call has started elsewhere, like `Tool.cancel`. It may also be called for calls of tools that do
+   * not belong to this toolset, because the tools are not listed again to find out.
    */
   cancel?(callId: string, run: CanceledRun): Promise<void>;
   close?(): Promise<void>;

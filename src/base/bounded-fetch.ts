@@ -36,8 +36,9 @@ export function limitBody(response: Response, check: (chunk: Uint8Array) => void
 }
 
 /**
- * Returns a `fetch` for servers that the operator has chosen. It does not follow redirects, because the credentials
- * would also be sent to the new address. It fails if a response is larger than `maxBytes`.
+ * Returns a `fetch` for servers that the operator has chosen. It rejects if the server redirects, because headers with
+ * credentials, such as `x-api-key`, would also be sent to the new address. Reading the body fails if it is larger than
+ * `maxBytes`.
  */
 export function boundedFetch(
   maxBytes: number,

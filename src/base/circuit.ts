@@ -19,6 +19,7 @@ export interface CircuitSettings {
   /** Number of consecutive failures within `windowMs` that opens the circuit. */
   readonly failures: number;
   readonly windowMs: number;
+  /** How long the circuit stays open before it allows a probe, in milliseconds. */
   readonly openMs: number;
   /** Minimum age of the first of these failures when the circuit opens. Default: 0. */
   readonly minMs?: number;
@@ -50,15 +51,18 @@ export interface CircuitWait<Cause> {
 }
 
 export interface Circuits<Cause extends PauseCause = PauseCause> {
-  /** Returns the permit for a call, or undefined if the circuit is open. Ignores a pause, which only `wait` reports. */
+  /**
+   * Returns the permit for a call, or undefined if the circuit is open or a probe is in progress. Ignores a pause,
+   * which only `wait` reports.
+   */
   enter(target: string, caller: string): Permit | undefined;
   /** Returns the time until the next call is allowed, or undefined if a call is allowed now. */
   wait(target: string, caller: string): CircuitWait<Cause> | undefined;
   /** Stops calls to a target that has asked for a pause. `caller` is the caller whose call failed with `error`. */
   pause(target: string, caller: string, error: Cause): void;
-  /** Applies what another process reported about the same targets. */
+  /** Applies a report of another process about the same target. */
   hear(news: CircuitNews<Cause>): void;
-  /** Whether a circuit is open for at least one caller. */
+  /** Whether a circuit is open for at least one caller, or waits for the result of a probe. */
   readonly open: boolean;
 }
 
@@ -72,7 +76,7 @@ export interface CircuitNews<Cause> {
   readonly cause?: Cause | undefined;
 }
 
-/** Wait that is reported while a probe is in progress, because the duration of the probe is unknown. */
+/** The wait that is reported while a probe is in progress, because the duration of the probe is unknown. */
 const PROBE_WAIT_MS = 1000;
 /** Maximum length of a pause. */
 const MAX_PAUSE_MS = 3_600_000;
@@ -94,7 +98,7 @@ interface Circuit<Cause> {
   readonly views: BoundedMap<View>;
   /** The latest failures of all callers. */
   failures: { readonly caller: string; readonly time: number }[];
-  /** Time until which the circuit is open for all callers. It is set until a probe succeeds. */
+  /** Time until which the circuit is open for all callers. It stays set until a probe succeeds. */
   openUntil: number | undefined;
   pause: { caller: string; since: number; until: number; cause: Cause } | undefined;
 }

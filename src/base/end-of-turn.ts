@@ -1,5 +1,6 @@
 /** An object with work that is done at the end of a turn of the event loop. */
 export interface Flushable {
+  /** Must not throw, because the objects after this one would not be flushed. */
   flush(): void;
 }
 
@@ -40,8 +41,9 @@ export function flushAtEndOfTurn(object: Flushable): void {
 }
 
 /**
- * Calls `flush` in the same turn after all calls of `flushAtEndOfTurn`, and after the work that these calls have caused.
- * So the events that are parsed or released at the end of a turn are stored in the same turn, in one transaction.
+ * Calls `flush` in the same turn after all calls of `flushAtEndOfTurn`, and after the work that these calls have
+ * caused. So the events that are parsed or released at the end of a turn are stored in the same turn, in one
+ * transaction.
  */
 export function flushLastInTurn(object: Flushable): void {
   dueLast.push(object);

@@ -17,7 +17,7 @@ export function systemCode(error: unknown): string | undefined {
     : undefined;
 }
 
-/** Returns the innermost cause. The message of an error of `fetch` itself is only "fetch failed". */
+/** Returns the innermost cause. For example, an error of `fetch` says only "fetch failed", and its cause says why. */
 export function rootCause(error: unknown): unknown {
   let inner = error;
   while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;

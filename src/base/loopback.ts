@@ -1,4 +1,4 @@
-/** Returns the host of a URL, an IPv6 address without its brackets. */
+/** Returns the host name of a URL. If it is an IPv6 address, the brackets are removed. */
 export function hostNameOf(url: string | URL): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '');
 }

@@ -11,7 +11,7 @@ const HIDDEN =
 const CONTROL_PICTURES = 0x2400;
 const DELETE = 0x7f;
 
-/** Replaces invisible characters by symbols or code points. Keeps line feeds and tabs. */
+/** Replaces invisible characters by symbols or code points. Keeps line feeds, tabs, U+FE0E and U+FE0F (emoji style). */
 export function reveal(text: string): string {
   return text.replaceAll(HIDDEN, (character) => {
     const code = character.codePointAt(0) ?? 0;

@@ -20,12 +20,12 @@ const RESERVE = 1 / 4;
 const SEEN_MS = 10 * 60_000;
 
 export interface Slots {
-  /** Returns whether the caller would get `count` slots at once. Default: one. */
+  /** Returns whether the caller would get `count` slots without waiting. Default: one. */
   free(caller: string, count?: number): boolean;
   /**
-   * Waits for `count` slots and returns a function that releases them. Throws the signal's reason if the signal is
-   * aborted. Throws a QueueFullError if the caller has too many calls in the queue. A call that asks for more slots than
-   * there are gets all of them.
+   * Waits for `count` slots and returns a function that releases them. Rejects with the signal's reason if the call
+   * must wait and the signal is aborted. Rejects with a QueueFullError if the caller has too many calls in the queue. A
+   * call that asks for more slots than there are gets all of them.
    */
   take(caller: string, signal: AbortSignal, count?: number): Promise<() => void>;
 }
@@ -38,11 +38,13 @@ export class QueueFullError extends Error {
   }
 }
 
+/** A call in a queue. */
 interface Waiting {
   readonly count: number;
   readonly start: () => void;
 }
 
+/** The slots that a caller holds, and the caller's calls in the queue. */
 interface Share {
   held: number;
   readonly queue: Set<Waiting>;
@@ -96,7 +98,7 @@ export function createSlots(max = Number.POSITIVE_INFINITY, clock: () => number 
 
   function mayTake(caller: string, { held, queue }: Share, count: number): boolean {
     if (taken + count > max || queue.size > 0 || !isFair(caller, held, count)) return false;
-    // A call that waits for many slots would never get them if later calls took every slot that becomes free.
+    // A later call must not overtake a waiting one. Otherwise, a call that waits for many slots might never get them.
     return nextCall() === undefined;
   }
 
@@ -119,7 +121,7 @@ export function createSlots(max = Number.POSITIVE_INFINITY, clock: () => number 
   function hold(caller: string, share: Share, count: number): () => void {
     taken += count;
     share.held += count;
-    // Moves the caller to the end of the order in which callers get a slot.
+    // `nextCall` takes the first of the callers with the fewest slots, so this caller moves to the end.
     shares.delete(caller);
     shares.set(caller, share);
     let holding = true;

@@ -175,7 +175,7 @@ export async function* runTurn(turn: Turn): AsyncGenerator<ExecutorEvent> {
   }
 }
 
-/** Adds the ids of complete events to the set. */
+/** Passes the events on. Adds the ids of complete events to the set. */
 async function* noting(events: AsyncIterable<Event>, ids: Set<string>): AsyncGenerator<Event> {
   for await (const event of events) {
     if (event.partial !== true) ids.add(event.id);

@@ -81,8 +81,9 @@ export interface ResubscribeOptions extends FollowingOptions {
 /** The result of a message: a promise with a method for its text. */
 export interface PendingResult extends Promise<SendResult> {
   /**
-   * Returns the text of the message or of the task's artifacts. If the artifacts have no text, returns the text of the
-   * task's status. Rejects with a TaskFailedError if the task has failed, was rejected or was canceled.
+   * Returns the text of the message or of the task's artifacts. If the task waits for the user, its question follows.
+   * If the artifacts have no text, returns the text of the task's status, or else the texts that the agent sent while
+   * it worked. Rejects with a TaskFailedError if the task has failed, was rejected or was canceled.
    */
   text(): Promise<string>;
 }
@@ -101,7 +102,7 @@ export interface AgentClient extends AsyncDisposable {
   send(input: Input, options?: SendOptions): PendingResult;
   /** Sends a message and returns the events as they arrive. Reconnects after a broken connection. */
   stream(input: Input, options?: StreamOptions): AgentStream;
-  /** Returns the events of a running task. The stream ends when the agent ends it. */
+  /** Returns the events of an existing task. The stream ends when the agent ends it. */
   resubscribe(taskId: string, options?: ResubscribeOptions): AgentStream;
   get(taskId: string, options?: CallOptions & { historyLength?: number }): Promise<Task>;
   /** Returns one page of tasks, newest first. */

@@ -40,8 +40,8 @@ export interface WebhookVerifier {
   /** Reads the headers before the body is read. Throws `unauthenticated` if they are missing or invalid. */
   head(header: (name: string) => string | undefined): SignedHead;
   /**
-   * Throws `unauthenticated` if no signature is valid. Returns a name of the sender: the address of its key set, or its
-   * key if the keys were given.
+   * Throws `unauthenticated` if no signature is valid, or a KeysUnavailableError if a key set that may have the key
+   * cannot be fetched. Returns a name of the sender: the address of its key set, or its key if the keys were given.
    */
   verify(head: SignedHead, body: string): Promise<string>;
 }

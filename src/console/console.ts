@@ -22,8 +22,8 @@ export interface PageOptions extends ConsoleOptions {
 export const CONSOLE_PATH = '/console';
 
 /**
- * No inline script or style, nothing from another server, no frame around the page, no form that the browser sends, and
- * no text that becomes HTML.
+ * Forbids inline scripts and styles, content from other servers and requests to them, frames around the page, forms
+ * that the browser sends, and functions that parse a text as HTML.
  */
 const POLICY = [
   "default-src 'none'",
@@ -40,7 +40,10 @@ const POLICY = [
 
 const COMMON = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' };
 
-/** Returns the page. `files` is the path of its files, relative to the address of the page. */
+/**
+ * Returns the page, or a 503 response if the page has not been built. `files` is the path of its files, relative to the
+ * address of the page.
+ */
 export function pageReply(files: string, options: PageOptions = {}): RouteReply {
   const built = pageFiles();
   if (!built) {
@@ -114,7 +117,7 @@ export function consoleRoutes(options: PageOptions = {}): OwnRoute[] {
   ];
 }
 
-/** Returns whether a request comes from a browser that wants a page. */
+/** Returns whether the Accept header of a request asks for HTML, as browsers do when they open an address. */
 export function wantsPage(accept: string | undefined): boolean {
   return /\btext\/html\b/i.test(accept ?? '');
 }

@@ -137,7 +137,7 @@ function modelsOf({ models = [], embeddingModels = [] }: ListedModels): string[]
   return [...models, ...embeddingModels];
 }
 
-/** Returns the models of providers that have a price, as JSON. */
+/** Returns the models that have a price, each as the JSON of the pair [provider, model]. */
 function pricedModels(models: NonNullable<CheckedSettings['models']>): Set<string> {
   return new Set(
     Object.entries(models).flatMap(([name, { provider, model = name, routes = [], pricing }]) => {

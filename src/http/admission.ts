@@ -53,7 +53,7 @@ export function proxyHeader(request: Pick<TransportRequest, 'header'>): string |
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 /** Maximum length of a Host header: the longest DNS name, with a dot at the end and a port. */
 const MAX_HOST_CHARS = 260;
-/** A name or an address, and a port. A card's URL is made from it, so it must not contain other characters. */
+/** A name or an address, with or without a port. The URLs in a card are made from it, so no other text is allowed. */
 const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 const LOOPBACK_ADDRESS = /^(?:::1$|(?:::ffff:)?127\.)/i;
 
@@ -64,13 +64,14 @@ export function isLoopbackAddress(address: string): boolean {
 
 export interface Admission {
   /**
-   * Throws `forbidden` if the Host or the Origin is not allowed, and `invalidRequest` if a header is repeated, too long
-   * or malformed.
+   * Throws `forbidden` if the Host or the Origin is not allowed. Throws `invalidRequest` if the Host is too long or
+   * malformed, or if a header is repeated that may occur only once.
    */
   check(request: TransportRequest): void;
   /**
    * Returns the caller, or undefined if the server does not authenticate. Throws `unauthenticated` if the caller is
-   * unknown. Returns a promise only if `authenticate` does.
+   * unknown. Without authentication, throws `forbidden` for a local request that came through a proxy, unless
+   * `trustProxy` is set. Returns a promise only if `authenticate` does.
    */
   identify(request: TransportRequest): User | undefined | Promise<User | undefined>;
   /** Returns the CORS headers for the response to this request. */
@@ -80,7 +81,7 @@ export interface Admission {
 export function createAdmission(options: AdmissionOptions): Admission {
   const { authenticate, corsOrigins = [] } = options;
   const publicHosts = options.publicUrl ? hostsOf(new URL(options.publicUrl)) : [];
-  /** The last allowed Host header. The next request usually has the same one. */
+  /** The last Host header that was allowed over loopback. The next request usually has the same one. */
   let lastHost: string | undefined;
 
   function checkHost(request: TransportRequest): void {
@@ -96,7 +97,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
       throw new A2AError('forbidden', 'The Host header is not allowed here');
     if (host === lastHost) return;
     if (!request.local) {
-      // A request of HTTP/1.0 has no Host header.
+      // A request of HTTP/1.0 may have no Host header.
       if (given === undefined || HOST.test(host)) return;
       throw new A2AError('invalidRequest', 'The Host header is not a valid host name');
     }

@@ -11,7 +11,10 @@ export class Allowance {
     this.#left = burst;
   }
 
-  /** Counts one event. Returns false if there were too many. `more` are events that are allowed in addition. */
+  /**
+   * Counts one event. Returns false if there were too many. Events that get false are counted too. `more` events are
+   * added to the allowance, which never exceeds `burst`.
+   */
   take(more = 0): boolean {
     const now = performance.now();
     const earned = ((now - this.#since) / 1000) * this.#perSecond + more;

@@ -27,14 +27,14 @@ export interface CardCapabilities {
 
 /** The address of the gRPC interface. */
 export interface GrpcPlace {
-  /** A host and a port. Clients of gRPC do not accept the URLs of other interfaces. */
+  /** A host and a port, without a scheme. Most clients of gRPC do not accept a URL. */
   readonly url: string;
   /** The address for clients of 0.3, if it is not the same. */
   readonly urlOf03?: string | undefined;
   readonly tenant?: string | undefined;
 }
 
-/** Returns the place of gRPC on the host of `base`. Default: on the same port. */
+/** Returns the address of gRPC on the host of `base`. The default port is the port of `base`. */
 export function grpcPlace(base: string, port?: number, hasScheme = false): GrpcPlace {
   const { hostname, protocol, port: own } = new URL(base);
   const url = `${hostname}:${port ?? (own || (protocol === 'https:' ? 443 : 80))}`;

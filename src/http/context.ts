@@ -29,7 +29,9 @@ export interface AppContext {
   readonly home: ((request: FailedRequest) => RouteReply | undefined) | undefined;
   /** Returns the agent's card for clients that use the address `base`. */
   readonly cardAt: (base: string) => AgentCard;
-  /** Returns the profile from which the card is made. Must return a different object after every change of the card. */
+  /**
+   * Returns an object that identifies the current card. After every change of the card, it must be a different object.
+   */
   readonly profile: () => object;
   /** Other agents with the same handler, each at its own path. */
   readonly mounts: Mounts | undefined;

@@ -6,7 +6,7 @@ export function bodyEtag(body: string): string {
   return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
 }
 
-/** Returns whether If-Match allows a change. Weak tags never match. */
+/** Returns whether If-Match allows a change. A request without this header is allowed. Weak tags never match. */
 export function ifMatch(header: string | undefined, etag: string): boolean {
   return header === undefined || tagsIn(header).some((tag) => tag === '*' || tag === etag);
 }

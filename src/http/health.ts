@@ -71,7 +71,7 @@ export function createHealth(options: HealthOptions): ServerHealth {
   };
 }
 
-/** Returns a check that changes no data, but fails whenever a write to the store would fail. */
+/** Returns a check that fails if the store cannot be written. The check changes no data. */
 export function storeCheck(store: Pick<TaskStore, 'probe' | 'setExpiry'>): HealthCheck {
   const nothing = { tenant: '', owner: '' };
   return () => (store.probe ? store.probe() : store.setExpiry(nothing, 'metadata', undefined));

@@ -24,8 +24,8 @@ import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { errorHeaders, openStream, peerError, STREAM_HEADERS, TransportCall } from './respond.ts';
 
 /**
- * Errors that are sent as JSON with their own HTTP status, because proxies and clients react to this status. All other
- * errors are sent with status 200, as in 0.3.
+ * Errors that are sent as JSON with their own HTTP status, because proxies and clients react to this status. With two
+ * exceptions (FinishedTaskError in `jsonRpcError`, and 415 in app.ts), all other errors are sent with status 200.
  */
 const WITH_STATUS = new Set([
   'unauthenticated',
@@ -94,10 +94,10 @@ export async function answerJsonRpc(
 }
 
 /**
- * Makes an error response. If the client requested a stream, the response is a stream with the error as its only event.
- * The clients of the Python and Go SDKs read the error code of such a request only in a stream. A subscription to a
- * finished task gets JSON with the error's HTTP status, because the compatibility kit of 1.0 treats any event stream as
- * success.
+ * Makes an error response. If the client requested a stream, and the error has no HTTP status of its own, the response
+ * is a stream with the error as its only event. The clients of the Python and Go SDKs read the error code of such a
+ * request only in a stream. A subscription to a finished task gets JSON with the error's HTTP status, because the
+ * compatibility kit of 1.0 treats any event stream as success.
  */
 export function jsonRpcError(
   error: A2AError,

@@ -6,9 +6,8 @@
  *     routes: [{ verb: 'GET', path: '/notes/{id}', handle: async ({ values }) => ({ body: noteOf(values.id) }) }],
  *   });
  *
- * The checks, the authentication and the limits are the same as for the protocol. A route takes precedence over
- * protocol paths that start with a tenant. It also takes precedence over a protocol path that has a parameter at the
- * position of one of the route's literal segments.
+ * The checks, the authentication and the limits are the same as for the protocol. A route takes precedence over the
+ * protocol's REST paths. It cannot replace the path `/`, the card or the key set.
  */
 import { type A2AError, operationOf, type Call, VERSIONS } from '../protocol/index.ts';
 import type { Opening, Published, RequestHandler, TaskStream } from '../tasks/index.ts';
@@ -87,7 +86,7 @@ export interface RouteBase {
   error?(error: A2AError, request: FailedRequest): RouteReply;
 }
 
-/** A route that answers with JSON. */
+/** A route that answers with JSON, text or bytes. */
 export interface JsonRoute extends RouteBase {
   handle(request: RouteRequest): Promise<RouteReply | RouteText>;
 }
@@ -137,7 +136,7 @@ export function routeTable(routes: readonly OwnRoute[] = []): RouteTable | undef
       const verb = asked === 'HEAD' ? 'GET' : asked;
       let parameters: number | undefined;
       for (const { route, path: expected } of table) {
-        // If a literal route matches the path, routes with parameters are not tried, even if the literal route has
+        // If a route matches the path, routes with more parameters are not tried, even if the matching route has
         // another verb.
         if (parameters !== undefined && expected.names.length > parameters) break;
         const found = expected.pattern.exec(path);

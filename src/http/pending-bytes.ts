@@ -29,7 +29,7 @@ export class PendingBytes {
 
   /**
    * Counts more bytes of a client. Throws `rateLimited` or `unavailable` if there are too many. If no other bytes are
-   * counted, any number is accepted, so that even a small limit allows a large body or answer.
+   * counted, any number is accepted, so that even a small limit allows a large answer.
    */
   take(client: string, bytes: number): void {
     const held = this.#byClient.get(client) ?? 0;

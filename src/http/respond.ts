@@ -144,7 +144,7 @@ class OperationReply implements StreamReply {
   frame(item: Published | Opening): string {
     const text = item.text(this.#codec);
     const id = this.#id;
-    // The text before the event is not kept, because thousands of streams may be open.
+    // The text before the event is made for each event. Keeping it would need memory for thousands of open streams.
     const data =
       id === undefined
         ? `data: ${text}\n\n`

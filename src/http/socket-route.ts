@@ -19,8 +19,8 @@ export interface PeerSocket {
   /** Sends a text frame. Bytes must be UTF-8, and must not be changed afterwards. */
   send(frame: string | Uint8Array): void;
   /**
-   * Calls `stalled` once if the peer does not read any buffered data for `ms` milliseconds. Stops watching when the
-   * buffer is empty.
+   * Calls `stalled` once if there is no traffic for `ms` milliseconds: the peer reads no buffered data and sends
+   * nothing. Stops watching when the buffer is empty.
    */
   watch(ms: number, stalled: () => void): void;
   /** Stops reading frames until `resume`. */
@@ -79,15 +79,15 @@ export const CLOSE = {
 /** The prefix of a subprotocol that is a credential. */
 export const TOKEN_PREFIX = 'token.';
 
-/** Returns the credential in a list of subprotocols, for clients that cannot send an Authorization header. */
+/** Returns the credential in a list of subprotocols, or undefined if the list has none. */
 export function tokenIn(protocols: string | undefined): string | undefined {
   const found = protocols?.split(',').find((name) => name.trim().startsWith(TOKEN_PREFIX));
   return found?.trim().slice(TOKEN_PREFIX.length);
 }
 
 /**
- * Chooses the subprotocol. If the client offers only its token, the token is chosen, because the handshake requires a
- * subprotocol.
+ * Chooses the subprotocol. If the client offers no supported one, its token is chosen, because browsers close a
+ * connection if none of the offered subprotocols is chosen. Returns undefined if there is no token either.
  */
 export function chooseProtocol(
   offered: ReadonlySet<string>,

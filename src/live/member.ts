@@ -85,7 +85,7 @@ export interface MemberOptions {
   readonly revoke: (client: string) => Promise<void>;
   /** The id of the client's token. */
   readonly token?: string | undefined;
-  /** Closes the client's connection. Undefined if the client has none of its own. */
+  /** Closes the client's connection. Undefined if the client has no permanent connection. */
   readonly disconnect?: (() => void) | undefined;
   /** Returns the paths in the workspace that start with the prefix. */
   readonly files?: ((prefix: string) => Promise<readonly string[]>) | undefined;
@@ -138,7 +138,7 @@ export class Member implements LiveSession {
     requireRole(this.call.user, role);
   }
 
-  /** Sends the items of the session to a sink until the follower is closed. */
+  /** Starts to send the items of the session to a sink. The caller ends this with `unfollow`. */
   follow(sink: LiveSink, resume?: Resume): Follower {
     this.require('view');
     const follower = new Follower(this.#options.followed, sink, resume);
@@ -271,12 +271,12 @@ export class Member implements LiveSession {
     return followed.handler.getTask({ id: conversation.task.id, historyLength: 0 }, call);
   }
 
-  /** Returns whether this is the id of a command's execution that is queued or has begun. */
+  /** Returns whether this is the id of a command's execution that is queued or in the log. */
   isExecution(id: string): boolean {
     return id.startsWith(EXECUTION) && this.#options.conversation.knows(id);
   }
 
-  /** Waits until the message is in the log. Throws if it was dropped from the queue. */
+  /** Waits until the message is in the log. Throws if it is dropped from the queue, or if the session ends. */
   heard(messageId: string): Promise<Heard> {
     return this.#options.conversation.heard(messageId);
   }
@@ -310,7 +310,10 @@ export class Member implements LiveSession {
     return this.isExecution(id) ? this.#options.conversation.position(id) : undefined;
   }
 
-  /** Cancels the running turn of the session, or drops a queued command by its execution id. */
+  /**
+   * Cancels a task of the session, or drops a queued command by its execution id. For the current task, and for the
+   * execution id of its running turn, this cancels the turn.
+   */
   async cancelTask(params: TaskIdParams, call: Call = this.call): Promise<Task> {
     this.require('prompt');
     const { followed, conversation } = this.#options;
@@ -352,7 +355,7 @@ export class Member implements LiveSession {
     await this.stop(options);
   }
 
-  /** Does the same as `cancel`, and returns whether a turn was running. */
+  /** Cancels the running turn, like `cancel`. Returns whether a turn was running. */
   async stop(options?: { readonly keepQueue?: boolean }): Promise<boolean> {
     this.require('prompt');
     return this.#options.conversation.cancel(this.call, options);

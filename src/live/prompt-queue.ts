@@ -1,4 +1,4 @@
-/** The types, limits and errors of the queue of prompts that wait for their turn. */
+/** The types, limits and errors of the prompt queue of a live session. */
 import { A2AError, type Call, type Message, type MessageSendParams } from '../protocol/index.ts';
 import { roughSize, sameJson } from '../tasks/index.ts';
 import type { QueuedPrompt } from './client/session.ts';

@@ -29,7 +29,7 @@ interface SessionSettings {
   readonly mcpServers?: McpServers | undefined;
 }
 
-/** Returns whether the task refused the message only because it is busy or has just ended. */
+/** Returns whether the task refused the message only because a turn is running or the task has just ended. */
 export function isRefusedAsBusy(error: unknown): boolean {
   if (!(error instanceof A2AError) || error.kind !== 'unsupportedOperation') return false;
   const { reason, info } = error.detail;
@@ -44,7 +44,10 @@ export function hasData({ status }: TaskStatusUpdateEvent): boolean {
   return status.message?.parts.some(({ kind }) => kind === 'data') === true;
 }
 
-/** Returns the state of the turn. A failed or canceled task counts as busy until the conversation has a new task. */
+/**
+ * Returns the state of the turn. A task that has failed, or was canceled or rejected, counts as busy until the
+ * conversation has a new task.
+ */
 export function turnState(event: Task | TaskStatusUpdateEvent): TurnState {
   const { state } = event.status;
   const reserved = event.kind === 'task' && state === 'submitted' && !event.history?.length;

@@ -12,7 +12,7 @@ interface WebhookOptions {
   readonly handler: RequestHandler;
   readonly conversation: Conversation;
   readonly logger: Logger;
-  /** Called when the webhooks have changed. */
+  /** Called when the webhooks may have changed. */
   readonly onChange: () => void;
 }
 
@@ -38,7 +38,7 @@ export class Webhooks {
     this.#urls.set(token, urls.add(url));
   }
 
-  /** Removes the webhooks that a token has added, so that a revoked token receives no further events. */
+  /** Removes the webhooks that a client with this token has added. Called when the token is revoked. */
   async removeOf(token: string): Promise<void> {
     const urls = this.#urls.get(token);
     this.#urls.delete(token);

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { hasOneContent, isDefined, isIdText, isTextList } from './refinements.ts';
 
-/** A free-form JSON object. Its content is not interpreted and is kept unchanged. */
+/** A free-form JSON object. The schema neither checks nor changes its content. */
 export const Metadata = z.record(z.string(), z.unknown());
 export type Metadata = z.infer<typeof Metadata>;
 

@@ -14,9 +14,9 @@ import type { Task, TaskEvent, TaskState } from './task.ts';
 import { isTerminal } from './task-state.ts';
 
 /**
- * The metadata key of an artifact whose text parts are chunks of one text. The value is true. If a text part without
- * metadata is appended to such an artifact, it is joined with the previous text part. In any other artifact, the
- * parts stay separate, because a peer may have sent them as separate items.
+ * The metadata key of an artifact whose text parts are chunks of one text. The value is true. If a part with only a
+ * text is appended to such an artifact, it is joined with the last part, if that has only a text too. In any other
+ * artifact, the parts stay separate, because a peer may have sent them as separate items.
  */
 export const ONE_TEXT_KEY = 'parley.oneText';
 
@@ -63,7 +63,7 @@ export function reduce(task: Task | undefined, event: TaskEvent): Task | undefin
   return task;
 }
 
-/** Returns the task that results from a whole log, or undefined if the log is empty or does not start with a task. */
+/** Returns the task that results from a log, or undefined if the log has no task. Ignores events before the task. */
 export function fold(events: Iterable<TaskEvent>): Task | undefined {
   let task: Task | undefined;
   for (const event of events) task = reduce(task, event);

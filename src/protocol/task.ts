@@ -4,7 +4,7 @@ import { Artifact, Message, Metadata } from './message.ts';
 
 /**
  * The task states of both versions. In 0.3, `unknown` means that the state of the task is not known. In 1.0,
- * `unspecified` is the zero value. Agents do not use these two states.
+ * `unspecified` is the zero value. Our own agents never use these two states.
  */
 export const TaskState = z.enum([
   'submitted',

@@ -1,12 +1,16 @@
 import type { TaskState } from '../protocol/index.ts';
 
-/** The version of a task that is being written. */
+/** The data about a task that the store caches for appends. */
 export interface Version {
+  /** The row id of the task. */
   readonly id: number;
+  /** The row id of the task's scope. */
   readonly scope: number;
   seq: number;
   state: TaskState;
+  /** Number of the entry with the status. */
   statusSeq: number;
+  /** Number of the last status change (`ChangeClock`), or 0 if there was none since the task was cached. */
   changed: number;
 }
 

@@ -1,7 +1,4 @@
-/**
- * Describes the file of a task store for the operator. It can be used while a server uses the file, and changes
- * nothing.
- */
+/** Describes the file of a task store for the operator. Changes nothing, and a server may use the file meanwhile. */
 import { DatabaseSync } from 'node:sqlite';
 import { toStoreError } from '../base/sqlite/index.ts';
 import { ChangeClock, type DeadLetter, type Scope } from '../tasks/index.ts';
@@ -12,6 +9,7 @@ import { Query } from './statements.ts';
 export interface StoreReport {
   /** Size of the data in bytes, without the free part of the file. */
   readonly bytes: number;
+  /** Size of the free part of the file in bytes. */
   readonly freeBytes: number;
   readonly tasks: number;
   /** Number of finished tasks that ended before `endedBefore`. */
@@ -44,12 +42,12 @@ export function inspectStore(file: string, endedBefore: number): StoreReport | u
   });
 }
 
-/** A dead letter, with the owner of its task. */
+/** A dead letter, with the tenant and the owner of its task. */
 export interface OwnedDeadLetter extends DeadLetter, Scope {}
 
 /**
- * Returns the latest dead letters of all owners, or undefined if the file is not a task store. Throws a StoreError if the
- * file cannot be read.
+ * Returns the latest dead letters of all owners, or undefined if the file is not a task store. Throws a StoreError if
+ * the file cannot be read.
  */
 export function storedDeadLetters(file: string, limit: number): OwnedDeadLetter[] | undefined {
   return reading(file, (db, number) => {
@@ -76,7 +74,10 @@ function hasDeadLetters(number: ReadNumber): boolean {
   return number("SELECT count(*) FROM sqlite_master WHERE name = 'dead_letters'") > 0;
 }
 
-/** Runs `work` with the open file. Returns undefined if the file is not a task store. */
+/**
+ * Opens the file, runs `work` with it, and closes it. `number` runs a query and returns its first value, or 0 if there
+ * is none. Returns undefined if the file is not a task store.
+ */
 function reading<Result>(
   file: string,
   work: (db: DatabaseSync, number: ReadNumber) => Result,

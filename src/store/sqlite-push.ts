@@ -173,12 +173,15 @@ export class SqlitePush {
     return rows.map(deadLetter);
   }
 
-  /** Makes the webhooks of the task in this row due. Runs in the caller's transaction. */
+  /**
+   * Makes the webhooks that have no due time due now. `task` is the row id of their task. Runs in the caller's
+   * transaction.
+   */
   resume(task: number): void {
     this.#sql.resume.run(task);
   }
 
-  /** Removes the webhooks of the task in this row. Runs in the caller's transaction. */
+  /** Removes the webhooks of a task and their dead letters. `task` is its row id. Runs in the caller's transaction. */
   drop(task: number): void {
     this.#sql.dropAllDeadLetters.run(task);
     this.#sql.dropAll.run(task);

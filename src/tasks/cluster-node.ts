@@ -27,7 +27,7 @@ export class ClusterNode implements ClusterMember {
     this.#intake = { ...intake, isForwarded: true };
   }
 
-  /** Joins the other nodes, and takes over tasks without a node. */
+  /** Joins the other nodes, and takes over tasks whose nodes are gone. */
   async join(): Promise<void> {
     await this.#cluster.join(this);
     this.#runtime.log.cluster = this.#cluster;
@@ -91,7 +91,10 @@ export class ClusterNode implements ClusterMember {
     return { stopped };
   }
 
-  /** Takes over tasks without a node, until none are left or this node can execute no more tasks. Never throws. */
+  /**
+   * Takes over tasks whose nodes are gone, until there are no more or this node can execute no more tasks. Never
+   * throws.
+   */
   async #takeOver(): Promise<void> {
     const runtime = this.#runtime;
     this.#again = true;

@@ -112,8 +112,8 @@ export function hasExpired(
 }
 
 /**
- * Ends or removes one expired task. Returns `ended` or `removed`, or undefined if the task is kept because it is being
- * read or could not be ended.
+ * Ends or removes one expired task. Returns `ended` or `removed`. Returns undefined if neither was done: the task is
+ * being read, could not be ended, has already ended, or no longer exists.
  */
 export async function expireTask(
   runtime: ExpiryRuntime,
@@ -147,7 +147,7 @@ function fail(runtime: ExpiryRuntime, error: unknown, text: string, taskId?: str
 }
 
 /**
- * Maximum number of times that a page is read again because some of its tasks have expired. Each time, the tasks that
+ * Maximum number of times that a page is read. It is read again if some of its tasks had expired. Then the tasks that
  * follow move up to this page, and they may have expired too.
  */
 const MAX_READS = 8;

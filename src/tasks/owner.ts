@@ -1,6 +1,6 @@
 /**
- * Requests to the node that executes a task. That node executes them as if they had come from its own clients. The node
- * that has sent a request then reads the result from the task's log.
+ * Requests to the node that executes a task. That node handles them as if they had come from its own clients. The node
+ * that sent a request then reads the new events from the task's log.
  */
 import { pause } from '../base/index.ts';
 import {
@@ -34,13 +34,13 @@ export interface OwnerResult {
   readonly brief?: boolean | undefined;
 }
 
-/** The answer to an `OwnerRequest`. `moved`: the task is executed by another node. */
+/** The answer to an `OwnerRequest`. `moved`: the node that got the request does not execute the task. */
 export type OwnerAnswer =
   | 'moved'
   | { readonly result: OwnerResult }
   | { readonly error: { kind: ErrorKind; message: string; detail: ErrorDetail } };
 
-/** The delay before the owner of a task is looked up again. */
+/** The delay before the owner of a task is looked up again, in milliseconds. */
 const RETRY_MS = 50;
 
 /** Means that a request of another node came to a node that does not execute the task. */
@@ -49,8 +49,9 @@ export class NotOwnerError extends Error {
 }
 
 /**
- * Lets the node that executes the task execute a request. If that node is gone, waits until another one has taken over
- * the task. Returns undefined if no other node executes the task any more.
+ * Lets the node that executes the task handle a request. If that node is gone, waits until another one has taken over
+ * the task, and throws the A2AError `unavailable` if this takes longer than three leases. Returns undefined if no other
+ * node executes the task any more.
  */
 export async function executeElsewhere(
   log: EventLog,
@@ -85,8 +86,8 @@ export async function executeElsewhere(
 }
 
 /**
- * Returns whether the request must be encrypted between the nodes. `required`: it contains the secrets of a webhook.
- * `preferred`: it contains a message, and the user may have private fields.
+ * Returns how a request must be protected between the nodes. `required`: it contains the secrets of a webhook, so it
+ * must be encrypted. `preferred`: it contains a message and data about the user, so it is encrypted if there is a key.
  */
 function secrecyOf(request: OwnerRequest): 'preferred' | 'required' | undefined {
   if (request.kind !== 'send') return undefined;

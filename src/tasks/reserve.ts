@@ -13,6 +13,7 @@ export interface ReserveParams {
   readonly tenant?: string | undefined;
 }
 
+/** Creates a task without a message. Resolves when it is stored. */
 export async function reserve(runtime: Runtime, params: ReserveParams, call: Call): Promise<Task> {
   runtime.checkOpen();
   const task: Task = {

@@ -1,7 +1,7 @@
 /**
- * Removes old tasks. These are finished tasks that ended too long ago and, if the store is too large, the tasks that
- * ended first. Unfinished tasks are never removed, and neither are tasks that are being read. A task with events that a
- * webhook has not received is kept for a day after its end.
+ * Removes old tasks: finished tasks that ended too long ago and, if the store is too large, the finished tasks that
+ * ended first. Unfinished tasks are never removed, and neither are tasks that this process has in memory because they
+ * are being read. A task with events that a webhook has not received is kept for a day after its end.
  *
  * The work is done in small parts between other events, so that requests do not wait for it.
  */
@@ -40,16 +40,16 @@ export interface ClockCheck {
   readonly trustedAfter: number;
 }
 
-/** Number of tasks that are removed before the size of the store is checked again. */
+/** Maximum number of tasks that are removed before the size of the store is checked again. */
 const GROUP = 16;
-/** How long the removal may block the event loop. */
+/** How long the removal may run before it yields to the event loop, in milliseconds. */
 const TURN_MS = 10;
 /** How long a task with undelivered events is kept. After this time, the events have become dead letters. */
 const KEEP_UNDELIVERED_MS = 86_400_000;
 /** If the clock was set forward by more than this time, ages are not trusted for the same time. */
 const CLOCK_JUMP_MS = 3_600_000;
 
-/** Removes old tasks. Returns their number. Throws if the store fails. */
+/** Removes old tasks. Returns their number. Rejects if the store fails. */
 export async function removeOldTasks(
   runtime: RetentionRuntime,
   retention: Retention,

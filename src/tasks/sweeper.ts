@@ -8,7 +8,10 @@ export interface SweeperOptions {
   readonly handler: Pick<RequestHandler, 'expire'>;
   readonly logger: Logger;
   readonly everyMs: number;
-  /** How long a task can still be read after it was ended because it expired. Default: the limit `keepExpiredMs`. */
+  /**
+   * How long a task can still be read after it was ended because it expired, in milliseconds. Default: the handler's
+   * limit `keepExpiredMs`.
+   */
   readonly keepExpiredMs?: number | undefined;
   /** How long finished tasks without an expiry time are kept. Default: forever. */
   readonly retention?: Retention | undefined;

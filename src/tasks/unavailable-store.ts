@@ -6,7 +6,7 @@ import { A2AError } from '../protocol/index.ts';
 import type { Logger } from './log/logger.ts';
 import type { StoreCluster, TaskStore } from './store/store.ts';
 
-/** Wraps a durable store. A store in memory does not fail, and is returned unchanged. */
+/** Wraps a durable store. A store that is not durable does not fail, and is returned unchanged. */
 export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskStore {
   if (!store.durable) return store;
 
@@ -36,7 +36,7 @@ export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskSto
       join: (member) => cluster.join(member),
       leave: () => cluster.leave(),
       claim: (task, which) => cluster.claim(task, which).catch(translate),
-      // The node tries again itself, so these errors are not translated.
+      // `ClusterNode` logs the errors of `takeOver` and tries again, so they are not translated.
       takeOver: (limit) => cluster.takeOver(limit),
       release: (taskId, epoch) => cluster.release(taskId, epoch),
       watch: (taskId, seen) => cluster.watch(taskId, seen),

@@ -5,8 +5,8 @@
  * The agent shares the state and the artifacts of the caller. The caller's run shows each event of the agent
  * (`actions.delegated`), but does not store it, so the caller's model does not see it. When the agent asks questions,
  * the call asks the same questions. Their ids then begin with the id of the call (`call_1/…`). Any process can resume
- * the agent's run with the answers. The id of the agent's session is derived from the call. The session is deleted when
- * the run ends or is canceled.
+ * the agent's run with the answers. The id of the agent's session is derived from the call. This session is deleted
+ * when the agent's run ends or is canceled.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import type { Agent } from '../agent.ts';
@@ -142,7 +142,7 @@ interface Input {
   readonly message: string;
   /** The person's answers to open questions of the agent. */
   readonly answers: readonly Answer[];
-  /** The stored events of the agent. */
+  /** The stored events of a run that is resumed. Empty for a new run. */
   readonly earlier: readonly Event[];
 }
 

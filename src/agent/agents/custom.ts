@@ -7,8 +7,8 @@
  *     else yield ctx.question('city', { text: 'Which city?' });
  *   });
  *
- * The yielded strings are chunks of one answer. They are shown at once, and stored together at the next event or at
- * the end. When the run is resumed after an answer or a crash, the function runs again from its start. With
+ * The yielded strings are chunks of one answer. They are shown at once, and stored together at the next complete event
+ * or at the end. When the run is resumed after an answer or a crash, the function runs again from its start. With
  * `ctx.answer` and `ctx.checkpoint`, the function can find out what was done before.
  */
 import type { Agent, RunContext } from '../agent.ts';

@@ -23,7 +23,7 @@ import { failedResponse, ToolError, type ToolErrorType } from '../tool-error.ts'
 import { jsonResponse } from '../tool-result.ts';
 import { RichResponse, Waiting, type Tool, type ToolContext } from '../tool.ts';
 
-/** Maximum length of a response in characters of JSON, because models cannot read more. */
+/** Maximum length of any response, in characters of JSON. Tools made with `tool`, and MCP tools, have a lower limit. */
 const MAX_RESPONSE = 1_000_000;
 
 export interface CallSetup {
@@ -49,7 +49,7 @@ interface ReadyCall extends ToolInvocation {
 export class CallWork {
   readonly #setup: CallSetup;
   readonly #changes: Changes;
-  /** The arguments as JSON, before the schema converts them. */
+  /** The arguments for questions: those of the call, of its confirmation or of a `beforeTool` hook, before `parse`. */
   #args: JsonObject = {};
   #ready: ReadyCall | undefined;
   #transferTo: string | undefined;
@@ -186,8 +186,8 @@ export class CallWork {
   }
 
   /**
-   * Ends work that a call has started elsewhere, because the call itself will not continue. If an agent ran as this
-   * tool, returns a summary of the agent's work.
+   * Ends work that a call has started elsewhere, because the call itself will not continue. Returns a summary of the
+   * work if an agent ran as this tool, and otherwise an empty text.
    */
   async #abandon(): Promise<string> {
     const { scope, call, tools } = this.#setup;

@@ -13,7 +13,7 @@ export interface WorkflowOptions {
 
 /** The options of `loopAgent`. */
 export interface LoopOptions extends WorkflowOptions {
-  /** Maximum number of iterations. Default: 10. */
+  /** Maximum number of iterations, from 1 to 10,000. Default: 10. */
   readonly maxIterations?: number;
 }
 

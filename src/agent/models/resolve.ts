@@ -28,9 +28,9 @@ export interface ResolveOptions {
   /** Whether a missing key or base URL is reported at once instead of at the first request. */
   readonly checkKey?: boolean;
   readonly retry?: ModelRetryOptions;
-  /** Maximum time between two events of the vendor. */
+  /** Maximum time between two events of the vendor. Default: 5 minutes. */
   readonly idleTimeoutMs?: number;
-  /** Maximum time for a whole answer. */
+  /** Maximum time for a whole answer. Default: 30 minutes. */
   readonly timeoutMs?: number;
   /** Called when the vendor refused a file, and the request was repeated without files. Must not throw. */
   readonly onFilesRefused?: (model: string) => void;

@@ -38,7 +38,7 @@ function unionOf(variants: readonly JsonObject[]): JsonObject {
   };
 }
 
-/** Returns a schema that accepts what any of the given schemas accepts. Lists of values are joined. */
+/** Returns a schema that accepts what any of the given schemas accepts. Merges schemas that differ only in `enum`. */
 function anyOfThem(schemas: readonly JsonValue[]): JsonValue {
   const distinct = new Map<string, JsonValue>();
   for (const schema of schemas) {

@@ -42,7 +42,7 @@ export interface Timeouts {
   readonly clearFirst: () => void;
   /**
    * Returns the error to throw if the answer fails: the timeout's error, or the vendor's error if no timeout has
-   * expired.
+   * expired. Throws the reason of the caller's signal if this signal is aborted.
    */
   reason(error: unknown): unknown;
   end(): void;

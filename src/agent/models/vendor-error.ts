@@ -1,6 +1,6 @@
 /**
- * Converts a vendor's error to a ModelError. The message is one line and explains to the user what to do. It may
- * quote the vendor's message, shortened and without keys.
+ * Converts a vendor's error to a ModelError. The message is one line. It says what is wrong and, where possible, what
+ * to do. It may quote the vendor's message, shortened and without keys.
  *
  * Errors are recognized by their fields and not by their class. So all provider packages work, even if a package is
  * installed twice.

@@ -46,7 +46,7 @@ export interface Vendor {
   options?(model: string, settings: OptionSettings): VendorOptions | undefined;
   /** Returns the vendor's own web search, or undefined if the model does not have it. */
   webSearch?(model: string): ProviderTool | undefined;
-  /** The vendor whose API is used if a server at another address does not have this API. */
+  /** The vendor whose API is used instead if the server is not the vendor's own and does not have this API. */
   readonly fallback?: string;
   load(model: string, settings: VendorSettings): Promise<ProviderModel>;
   /** Loads an embedding model. Undefined if the vendor has no embedding models. */

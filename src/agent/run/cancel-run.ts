@@ -1,7 +1,7 @@
 /**
- * Ends a run that waits or was aborted. Every open call gets a response, and the end is stored as an event. So the
- * run accepts no more answers, and the model learns from later requests what happened. Otherwise the model would
- * treat the request as still open, and would not know about its calls.
+ * Ends a run that waits, was aborted, or was active when its process ended. Every open call gets a response, and the
+ * end is stored as an event. So the run accepts no more answers, and the model learns from later requests what
+ * happened. Otherwise the model would treat the request as still open, and would not know how its calls ended.
  */
 import type { Agent } from '../agent.ts';
 import { CANCELED_REQUEST, STOPPED_BY_USER } from '../canceled-run.ts';
@@ -41,8 +41,8 @@ export interface RunEnd {
 }
 
 /**
- * Ends an open run that is not active, and notifies its agents. Does nothing if the run has already failed, or if it has
- * not begun and `begin` is missing.
+ * Ends an open run that is not active, and notifies its agents. Does nothing if the session does not exist, if the run
+ * has already failed, or if the run has not begun and `begin` is missing.
  */
 export async function endRun(
   agents: Iterable<Agent>,
@@ -73,7 +73,7 @@ export async function endRun(
   });
   const end = error ? { error } : { content: CANCELED, error: ERROR };
   await loaded.append([...calls, createEvent({ runId, author: 'user' }, end)]);
-  // `events` are the events before the end. From these, the agents determine which of their work is still open.
+  // `session` was read before the events above were added. So the agents still find their open calls in its events.
   const run = { runId, session: key, events: session.events, sessions: loaded.store, signal };
   const tell = async (agent: Agent) => agent.cancel?.(run);
   await Promise.allSettled([...agents].map(tell));

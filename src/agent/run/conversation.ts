@@ -6,9 +6,9 @@
  *   session, so another rewind can restore them. If the target is in the middle of a request and the rewind cancels
  *   that request, a note tells the model so. Otherwise the model would carry out this request together with the next
  *   one.
- * - If a rewind excludes the latest event of a run, events that this run adds later are excluded too. This does not
- *   apply to the conversation that is selected for this run itself. That conversation ignores rewinds by other runs
- *   after the start of the run, so it stays complete.
+ * - If a rewind excludes the latest event of a run, events that the run adds later are excluded too. There is one
+ *   exception. The conversation that is selected for a run ignores rewinds by other runs after the start of that run. So
+ *   a running agent always sees its own events.
  */
 import { CANCELED_REQUEST } from '../canceled-run.ts';
 import { userContent } from '../content.ts';

@@ -25,8 +25,8 @@ export interface OpenRun extends Disposable {
   /** The open questions, in the order in which they were asked. */
   readonly questions: readonly Question[];
   /**
-   * Returns the stored events of agents that work for open calls of this run. The events have the form in which the
-   * run showed them, which `delegatedIn` reads. The run's own events do not include them.
+   * Returns the stored events of agents that run as tools for open calls of this run. Each of them is inside a partial
+   * event, as the run showed it. Use `delegatedIn` to read it. `events` does not include these events.
    */
   delegated(): Promise<readonly Event[]>;
 }
@@ -36,8 +36,8 @@ export interface OpenRunOptions {
   /** Whether to create the session if it does not exist. */
   readonly create?: boolean | undefined;
   /**
-   * The ids of the questions that the caller wants to answer. `openRun` throws at once if another caller is answering
-   * one of them.
+   * The ids of the questions that the caller wants to answer. `openRun` throws at once if another caller in this
+   * process is answering one of them.
    */
   readonly answering?: readonly string[];
   readonly signal?: AbortSignal | undefined;

@@ -7,7 +7,7 @@ import { createEvent, type Event } from '../event.ts';
 import { ToolError, failedResponse } from '../tool-error.ts';
 import type { OpenCall, RunIndex } from './run-index.ts';
 
-/** Maximum length of a call's partial output in its response. The end of the output is kept. */
+/** Maximum length of a call's partial output, or of the summary of its work, in characters. The end is kept. */
 const MAX_OUTPUT = 8 * 1024;
 
 /**

@@ -4,8 +4,9 @@ import type { SessionKey, SessionStore } from '../session.ts';
 import { RunIndex, type OpenCall } from './run-index.ts';
 
 /**
- * Returns the stored events of the agent that handles a call of a run, and of the agents that handle its calls without a
- * response. The events have the form in which the caller's run showed them.
+ * Returns the stored events of the agent that runs as a tool for this call. If that agent has open calls, also returns
+ * the events of the agents that run for those calls. Each event is inside a partial event of the caller's run
+ * (`actions.delegated`), as the run showed it.
  */
 export async function storedEvents(
   sessions: SessionStore,

@@ -43,7 +43,10 @@ export interface MemorySessionsOptions {
    * Default: 256 Mi.
    */
   readonly maxSize?: number;
-  /** Maximum size of one session, in characters of JSON. Appends that would exceed it are refused. Default: 64 Mi. */
+  /**
+   * Maximum size of the events and the state of one session, in characters of JSON. Appends that would exceed it are
+   * refused. Default: 64 Mi.
+   */
   readonly maxSessionSize?: number;
   /** Returns the current time in milliseconds. Default: `Date.now`. */
   readonly now?: () => number;

@@ -36,7 +36,10 @@ import { checkKey, checkOwner, fromJson, toJson } from '../storage-error.ts';
 
 /** The options of `sqliteSessions`. */
 export interface SqliteSessionsOptions extends SqliteOptions {
-  /** Maximum size of one session, in characters of JSON. Appends that would exceed it are refused. Default: 64 Mi. */
+  /**
+   * Maximum size of the events of one session, in characters of JSON. Appends that would exceed it are refused.
+   * Default: 64 Mi.
+   */
   readonly maxSessionSize?: number;
 }
 

@@ -6,8 +6,9 @@
  * call stays open at the server. When the answer arrives, `run` is called again. It responds to the server and waits
  * for the result. If the process has ended in between, the call fails with an unknown outcome.
  *
- * MCP does not specify to which call a request of the server belongs. If the transport does not show this either, and
- * calls of several sessions are open, the request is refused, because the wrong person could see the request.
+ * A request of the server does not always name the call that it belongs to. If neither its metadata nor the transport
+ * shows the call, and calls of several sessions are open, the request is refused, because the wrong person could see
+ * it.
  */
 import { BoundedMap, isObject, raceAbort, type JsonObject } from '../../base/index.ts';
 import type {
@@ -45,7 +46,10 @@ const COUNTED_RUNS = 100;
 
 export interface McpCallsOptions {
   readonly server: string;
-  /** Maximum time without a response, a progress report or a request of the server, in milliseconds. */
+  /**
+   * Maximum time without a response, a progress report or a request of the server, in milliseconds. The time does
+   * not run while the server waits for an answer.
+   */
   readonly timeoutMs: number;
   /**
    * The tool that gets the model's answers for the server. Its `confirm` decides whether a person is asked first.
@@ -103,7 +107,7 @@ export class McpCalls {
     }
   }
 
-  /** Stops a call that waits for a person. Does nothing if there is no such call. */
+  /** Stops an open call. Does nothing if there is no such call. */
   cancel(callId: string, session: SessionKey): void {
     this.#end(keyText(session, callId));
   }
@@ -157,7 +161,7 @@ export class McpCalls {
   }
 
   #begin(key: string, tool: McpTool, args: JsonObject, context: ToolContext): OpenCall {
-    // There is an answer but no open call, so the process that made the call has ended.
+    // There is an answer but no open call: the process that made the call has ended, or the call was removed below.
     if (context.answer) throw outcomeUnknown();
     if (this.#open.size >= MAX_CALLS) {
       const { server } = this.#options;

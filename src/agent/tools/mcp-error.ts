@@ -19,7 +19,7 @@ const TYPES: Readonly<Record<McpErrorCode, ToolErrorType>> = {
   closed: 'network',
 };
 
-/** The error of an MCP server. The message is one line for the model and the operator. */
+/** The error of an MCP server. The message is for the model and the operator. */
 export class McpError extends ToolError {
   override readonly name = 'McpError';
   readonly code: McpErrorCode;

@@ -69,7 +69,7 @@ export function mcpAuthorization(
   };
 }
 
-/** Returns new tokens, or undefined if the authorization server refuses to issue them. */
+/** Returns new tokens. Returns undefined if there is no refresh token, or if the authorization server refuses it. */
 async function refreshed(
   { client, tokens, discovery }: McpLogin,
   fetch: FetchLike,

@@ -23,7 +23,10 @@ export interface McpCallOptions {
   /** The signal that cancels the call at the server. The server gets the text of the abort reason. */
   readonly signal: AbortSignal;
   onProgress(progress: Progress): void;
-  /** Called when the call is sent. If the call runs as a task, also called with the id of the task. */
+  /**
+   * Called when the call is sent. If the call runs as a task, also called with the id of the task when the server has
+   * created the task, and each time that the server reports the task's status.
+   */
   begun(taskId?: string): void;
 }
 
@@ -67,7 +70,10 @@ export function inCall<T>(call: McpCallOptions, make: () => Promise<T>): Promise
   return current.run(call, make);
 }
 
-/** Connects outside any call, because a connection is used for many calls. */
+/**
+ * Connects without a current call. Otherwise, later requests of the server could be assigned to the call that opened
+ * the connection.
+ */
 export function outsideCalls<T>(connect: () => Promise<T>): Promise<T> {
   return current.run(undefined, connect);
 }

@@ -2,7 +2,7 @@
  * The requests that an MCP server sends while it executes a call. They ask for a person's answer or for the model's
  * answer.
  *
- * People see a request as a separate call inside the server's call, like the calls of a helper.
+ * People see a request as a separate call inside the call that the server executes, like the calls of a helper.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import type { CreateMessageResult } from '@modelcontextprotocol/client';

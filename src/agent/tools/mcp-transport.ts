@@ -25,13 +25,13 @@ export interface McpCommand {
   readonly args?: readonly string[];
   /**
    * Environment variables for the program, in addition to a few standard variables (PATH, HOME, …). The program gets
-   * no other variables, so it does not see our keys.
+   * no other variables, so it does not see the keys of this process.
    */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
 
-/** Adds a token to the requests to an MCP server. */
+/** Supplies the token for the requests to an MCP server. */
 export interface McpAuthorization {
   token(): Promise<string | undefined>;
   /** Called when the server has refused the token. Gets a new token. Rejects if this is not possible. */
@@ -48,7 +48,7 @@ export interface McpUrl {
    */
   readonly type?: 'sse';
   readonly headers?: Readonly<Record<string, string>>;
-  /** The authorization that adds a token to the requests. It overrides an `Authorization` header. */
+  /** The token for the requests. It overrides an `Authorization` header. */
   readonly authorization?: McpAuthorization;
   readonly fetch?: typeof fetch;
 }

@@ -2,8 +2,9 @@ import { delimiter, isAbsolute } from 'node:path';
 import { DEFAULT_SEARCH_PATH } from '../system/index.ts';
 
 /**
- * Returns the search path for programs without its relative folders and its empty entries. An empty entry means the
- * current folder. With such a folder, a program in the workspace could run instead of `git`.
+ * Returns the search path for programs without its relative folders and its empty entries, or DEFAULT_SEARCH_PATH if
+ * nothing is left. An empty entry means the current folder. With a relative folder or an empty entry, a program in the
+ * workspace could run instead of, for example, `git`.
  */
 export function absoluteFolders(searchPath: string | undefined): string {
   return (

@@ -23,7 +23,7 @@ export interface Jsonc {
   lineOf(path: readonly PropertyKey[]): number;
 }
 
-/** The error for a text that is not valid JSON. */
+/** Thrown if `parseJsonc` does not accept a text. */
 export class JsoncError extends Error {
   override readonly name = 'JsoncError';
   readonly line: number;

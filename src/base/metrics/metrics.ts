@@ -3,8 +3,8 @@
  * (process-metrics.ts) are added to them.
  *
  * Counters and histograms are updated by events. Gauges are read at each scrape. Each metric has a limited number of
- * series, so that callers cannot exhaust the memory. Further series are merged into one series whose labels are all
- * `other`.
+ * series, so that callers cannot exhaust the memory. Further series of a counter or histogram are merged into one
+ * series whose labels are all `other`. Further series of a gauge are omitted.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { PROCESS_METRICS, type ProcessMetricName } from './process-metrics.ts';

@@ -1,6 +1,6 @@
 /**
- * `fetch` functions for addresses that are not trusted. Private networks are not allowed. Redirects are not followed,
- * because the credentials in the headers are meant only for the original host.
+ * `fetch` functions for addresses that are not trusted. Requests to private networks are refused, unless the operator
+ * has allowed the network.
  */
 import type { IncomingMessage } from 'node:http';
 import { hostNameOf, isThisMachine } from '../loopback.ts';
@@ -20,8 +20,9 @@ export interface GuardedFetchOptions {
 }
 
 /**
- * Returns a `fetch` function for an address that is not trusted. It supports a method, headers, a body of text or bytes,
- * a signal, and a streamed response.
+ * Returns a `fetch` function for an address that is not trusted. It supports a method, headers, a body of text or
+ * bytes, a signal, and a streamed response. It does not follow redirects, because the credentials in the headers are
+ * meant only for the original host. It returns the response with the redirect.
  */
 export function guardedFetch(options: GuardedFetchOptions = {}): typeof globalThis.fetch {
   const { allowNetworks, timeoutMs = RESPONSE_MS } = options;
@@ -60,8 +61,8 @@ export function guardedFetch(options: GuardedFetchOptions = {}): typeof globalTh
 
 /**
  * Returns a `fetch` function for the server at `address` and for the URLs that this server names. Requests to the
- * server's own host are not guarded. Requests to any other host are guarded, unless this host and the server are both
- * on this machine.
+ * server's own host use the global `fetch` without a guard. Requests to any other host use `guardedFetch`, unless this
+ * host and the server are both on this machine.
  */
 export function fetchNamedBy(
   address: string,

@@ -5,15 +5,15 @@ const FIRST_RETRY_MS = 20;
 const MAX_RETRY_MS = 1000;
 
 export interface LostConnectionOptions {
-  /** How long `work` is tried again, in milliseconds. */
+  /** How long further attempts are made, in milliseconds. */
   readonly retryMs: number;
   /** Returns whether the work is no longer needed, because the store was closed. */
   readonly isClosed: () => boolean;
 }
 
 /**
- * Runs `work`, and runs it again while the database cannot be reached. `isRetry` is true if an earlier attempt may have
- * been committed, so `work` must be written such that it takes effect only once.
+ * Runs `work`, and runs it again while the database cannot be reached. `isRetry` is true for all attempts but the
+ * first. An earlier attempt may have been committed, so `work` must take effect only once.
  */
 export async function acrossLostConnections<Result>(
   work: (isRetry: boolean) => Promise<Result>,

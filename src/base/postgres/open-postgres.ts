@@ -43,7 +43,7 @@ export interface PostgresOptions {
   readonly migrate?: boolean | undefined;
   /**
    * Maximum number of connections of a pool that only this object uses. By default, all parts of the process that open
-   * the same URL share a pool of 10 connections, or of `pool_size` in the URL.
+   * the same URL with the same `timeoutMs` share a pool of 10 connections, or of `pool_size` in the URL.
    */
   readonly poolSize?: number | undefined;
   /** Maximum time of a statement in milliseconds. After it, the connection is closed. Default: 15 seconds. */
@@ -76,9 +76,9 @@ const MAX_TRIES = 10;
 const INT8 = 20;
 /**
  * Our statements find rows by index. The first two settings prevent plans without an index. Otherwise, a connection
- * could make a plan while a table is almost empty, and keep it while the table grows. The plan would read the whole table
- * until PostgreSQL analyzes the table again. Without the third setting, PostgreSQL may plan a statement again for each
- * call. For a page of a list in a large table, this takes longer than reading the page.
+ * could make a plan while a table is almost empty, and keep it while the table grows. The plan would read the whole
+ * table until PostgreSQL analyzes the table again. Without the third setting, PostgreSQL may plan a statement again for
+ * each call. For a page of a list in a large table, this takes longer than reading the page.
  */
 const LOOKUPS = {
   enable_seqscan: 'off',
@@ -93,7 +93,8 @@ const SET = `SELECT set_config(name, value, false) FROM unnest($1::text[], $2::t
   WHERE pg_backend_pid() = $3`;
 
 /**
- * Opens a database and creates its tables. If this fails, throws a StoreError with a one-line message and a hint.
+ * Opens a database and creates missing tables, unless `migrate` is false. If this fails, rejects with a StoreError that
+ * has a one-line message and a hint.
  *
  *     await using db = await openPostgres('postgres://localhost/parley', { schemas: [TASKS] });
  */
@@ -193,7 +194,7 @@ export class Postgres implements Executor, AsyncDisposable {
     this.#release = release;
   }
 
-  /** Runs a statement and returns its rows as objects. Throws a StoreError if the database refuses it. */
+  /** Runs a statement and returns its rows as objects. Throws a StoreError if this fails. */
   query<Row extends object>(
     text: string,
     values: readonly unknown[] = [],
@@ -204,7 +205,7 @@ export class Postgres implements Executor, AsyncDisposable {
     );
   }
 
-  /** Runs a prepared statement and returns its rows as arrays. Throws a StoreError if the database refuses it. */
+  /** Runs a prepared statement and returns its rows as arrays. Throws a StoreError if this fails. */
   run<Row extends unknown[]>(
     { name, text }: Statement,
     values: readonly unknown[] = [],
@@ -216,8 +217,9 @@ export class Postgres implements Executor, AsyncDisposable {
   }
 
   /**
-   * Runs `work` in a transaction. If the connection is lost, throws a StoreError with the code `unavailable`, and the
-   * transaction may or may not have been committed.
+   * Runs `work` in a transaction. Runs it again if the transaction was rolled back because of other transactions. If
+   * the connection is lost, throws a StoreError with the code `unavailable`, and the transaction may or may not have
+   * been committed.
    */
   transaction<Result>(work: (db: Executor) => Promise<Result>): Promise<Result> {
     return this.#retried((prepares) => this.#transact(work, prepares));
@@ -298,7 +300,7 @@ export class Postgres implements Executor, AsyncDisposable {
     const before = await schemaVersions(this, schemas);
     checkVersions(before, this.name);
     if (areCurrent(before)) return before;
-    // A migration of a large table takes longer than a statement of the pool may.
+    // The migration of a large table may take longer than the timeout of the pool's connections.
     const client = this.#single();
     client.on('error', () => {});
     try {
@@ -333,7 +335,7 @@ export class Postgres implements Executor, AsyncDisposable {
   }
 }
 
-/** Returns the process id that the server or the pooler has sent. */
+/** Returns the process id that the server, or the pooler, has sent when the connection was made. */
 function processIdOf(client: object): number | undefined {
   return 'processID' in client && typeof client.processID === 'number'
     ? client.processID

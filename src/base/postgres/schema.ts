@@ -21,7 +21,7 @@ export interface SchemaVersion {
 
 /** Runs statements on one connection. */
 export interface Executor {
-  /** Runs a statement. One with a `name` is parsed and planned once on each connection. */
+  /** Runs a statement. If it has a `name` and prepared statements are in use, each connection prepares it once. */
   query<Row extends object>(
     text: string,
     values?: readonly unknown[],
@@ -53,7 +53,7 @@ export async function schemaVersions(
   }));
 }
 
-/** Throws if a set was written by a newer version of Parley. */
+/** Throws a StoreError if a newer version of Parley has migrated one of the sets. */
 export function checkVersions(versions: readonly SchemaVersion[], database: string): void {
   for (const { name, stored, known } of versions) {
     if (stored <= known) continue;

@@ -1,7 +1,7 @@
 /**
- * Text that PostgreSQL cannot store. It refuses NUL in a text, and the driver replaces a lone surrogate, so that two
- * different ids could become equal. Both are escaped with U+FFFF, which is not a character. JSON text needs no escape,
- * because JSON.stringify escapes both.
+ * Escapes text that PostgreSQL cannot store. PostgreSQL refuses NUL in a text. The driver replaces a lone surrogate, so
+ * two different ids could become equal. Both are escaped with U+FFFF, which is not a character. JSON text needs no
+ * further escape, because JSON.stringify escapes both.
  */
 const ESCAPE = '\uffff';
 const SPECIAL = /[\0\uffff]|\p{Cs}/gu;

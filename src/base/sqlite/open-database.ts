@@ -1,4 +1,4 @@
-/** Opens a SQLite file, or throws a StoreError with the reason in one line. */
+/** Opens a SQLite file. If this fails, throws a StoreError with the reason in one line. */
 import { closeSync, openSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -26,7 +26,7 @@ export interface DatabaseOptions {
    */
   readonly synchronous?: 'NORMAL' | 'FULL' | undefined;
   readonly foreignKeys?: boolean;
-  /** Whether `PRAGMA incremental_vacuum` works in new files. */
+  /** Whether new files are created such that `PRAGMA incremental_vacuum` works. */
   readonly incrementalVacuum?: boolean;
   /** Maximum size of the file, in pages of 4 KiB. */
   readonly maxPages?: number | undefined;

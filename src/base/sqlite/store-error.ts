@@ -18,7 +18,7 @@ export function isDatabaseBusy(error: unknown): boolean {
   return code === BUSY || code === LOCKED;
 }
 
-/** Returns whether the error means that SQLite cannot read the file. */
+/** Returns whether the error means that the file is damaged or is not a database. */
 export function isDatabaseDamaged(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === CORRUPT || code === NOT_A_DATABASE;

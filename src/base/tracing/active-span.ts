@@ -17,7 +17,10 @@ export class ActiveSpan {
     this.#span = tracer.start(name, options);
   }
 
-  /** Returns the `traceparent` header that a request within the span needs, or undefined if it needs none. */
+  /**
+   * Returns the `traceparent` header for a request within the span. Returns undefined if there is none, or if another
+   * part of the process adds the header (`Span.addsHeader`).
+   */
   traceparentFor(transport: 'fetch' | 'http2'): string | undefined {
     const isAdded = transport === 'fetch' && this.#span.addsHeader?.() === true;
     return isAdded ? undefined : this.#span.traceparent;
@@ -68,7 +71,10 @@ const PASSING: Tracer = {
   start: (_name, { parent } = {}) => ({ traceparent: parent, set() {}, fail() {}, end() {} }),
 };
 
-/** Opens an iterable whose requests belong to the caller's trace, also if there is no tracer. */
+/**
+ * Opens an iterable. Its requests belong to the trace of `traceparent`, even if there is no tracer. If a span is
+ * active, they belong to this span instead.
+ */
 export function inTrace<T>(
   traceparent: string | undefined,
   open: () => AsyncIterable<T>,

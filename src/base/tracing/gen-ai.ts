@@ -2,8 +2,8 @@ import { defined } from '../json.ts';
 import type { Attributes } from './span.ts';
 
 /**
- * Attribute names of OpenTelemetry's semantic conventions for generative AI, and `error.type`. Attributes never contain
- * the content of messages.
+ * Attribute names of OpenTelemetry's semantic conventions for generative AI. Attributes never contain the content of
+ * messages.
  *
  * A span covers one request of a caller, with all attempts to serve it. Its name is `{operation} {model, agent or tool}`.
  */

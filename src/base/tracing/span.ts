@@ -18,7 +18,7 @@ export type Attributes = Readonly<Record<string, string | number | boolean | rea
 
 /** A span that has started. */
 export interface Span {
-  /** The `traceparent` header for calls within the span, or undefined if tracing is off. */
+  /** The `traceparent` header for calls within the span, or undefined if the span belongs to no trace. */
   readonly traceparent: string | undefined;
   set(attributes: Attributes): void;
   /**

@@ -102,7 +102,10 @@ function reply(text: string): Message {
   };
 }
 
-/** The last text and its order. A benchmark repeats its request, and parsing it would take longer than serving it. */
+/**
+ * The last text and its order. A benchmark repeats the same text, and parsing it every time would take longer than the
+ * rest of the request.
+ */
 let lastText: string | undefined;
 let lastOrder: Order = { kind: 'hold' };
 

@@ -76,7 +76,10 @@ async function* reject(): AsyncGenerator<ExecutorEvent> {
   yield { kind: 'status-update', state: 'rejected', message: 'rejected' };
 }
 
-/** Works long enough for the kits to subscribe. The kits wait for twice their own timeout. */
+/**
+ * Works long enough for the kit for 0.3 to resubscribe. The kit requires at least twice its TCK_STREAMING_TIMEOUT,
+ * which is 2 seconds by default.
+ */
 async function* takeTime({ signal }: ExecutionContext): AsyncGenerator<ExecutorEvent> {
   yield working;
   await sleep(5500, undefined, { signal });
@@ -110,7 +113,8 @@ const BEHAVIOURS: readonly (readonly [prefix: string, behaviour: Behaviour])[] =
 function behaviourOf({ message, turn }: ExecutionContext): Behaviour {
   const { messageId } = message;
   const first = turn[0]?.messageId ?? messageId;
-  // Any answer completes a task that waits for input, unless it repeats the id of the first message.
+  // If a task started with tck-input-required, any answer completes it, unless the answer repeats the id of the first
+  // message.
   if (first !== messageId && first.startsWith(INPUT_REQUIRED)) return complete;
   const named = BEHAVIOURS.find(([prefix]) => messageId.startsWith(prefix));
   if (named) return named[1];

@@ -99,7 +99,10 @@ function gapsIn(text: string, letters: string): number | undefined {
   return gaps;
 }
 
-/** Returns the paths of all files and folders, except hidden ones. The paths nearest to the root come first. */
+/**
+ * Returns the paths of files and folders, up to the limits above. Leaves out hidden ones and node_modules. The paths
+ * nearest to the root come first.
+ */
 async function pathsBelow(root: string): Promise<string[]> {
   const found: string[] = [];
   let looked = 0;

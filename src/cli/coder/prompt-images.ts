@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { imageType, MAX_IMAGE_BYTES, sizeOf } from '../../base/index.ts';
 import type { Part } from '../../protocol/index.ts';
 
-/** An absolute path: in quotes, or with spaces escaped by backslashes. */
+/** An absolute path, a path that starts with `~/`, or a file URL: in quotes, or with escaped spaces. */
 const PATH =
   /(?<=^|\s)(?:'((?:\/|~\/|file:\/\/)[^'\n]{1,4096})'|"((?:\/|~\/|file:\/\/)[^"\n]{1,4096})"|((?:\/|~\/|file:\/\/)(?:\\.|[^\s\\'"]){1,4096}))(?=[\s.,;:!?)]|$)/g;
 const IMAGE = /\.(?:png|jpe?g|gif|webp)$/i;

@@ -1,6 +1,6 @@
 /**
- * Prints the output of `parley -p`. The answer goes to standard output. Progress goes to standard error if it is a
- * terminal.
+ * Prints the output of `parley -p`. The answer goes to standard output. If standard error is a terminal, progress goes
+ * there.
  */
 import type { Fact, ToolCall } from '../../protocol/development-tool/index.ts';
 import { codecOf, type StreamEvent } from '../../protocol/index.ts';

@@ -47,7 +47,7 @@ export function servedAcp(
   const images = seesImages(workspaces.model.name);
   const listFor = sessionList(sessions);
   let handler: RequestHandler | undefined;
-  /** The open sessions, by their names. Clients that load the same session share it. */
+  /** The open sessions, by their keys as JSON. Clients that load the same session share it. */
   const opened = new Map<string, Open>();
   const joined = new WeakMap<LiveSession, string>();
   let routes: Promise<JsonRoute[]> | undefined;

@@ -25,7 +25,7 @@ interface DeadLetter {
   readonly timestamp: string;
 }
 
-/** Maximum number of dead letters in a list. */
+/** Maximum number of dead letters that are listed from a task store. */
 const MAX_LETTERS = 1000;
 const EXAMPLE = 'parley push list http://127.0.0.1:41242';
 

@@ -1,4 +1,4 @@
-/** `parley watch`: follows a task to its end, and reconnects if the connection breaks. */
+/** `parley watch`: follows a task until it ends or waits for input, and reconnects if the connection breaks. */
 import { defineCommand } from '../program/command.ts';
 import { CONNECTION_FLAGS, open } from '../remote/connection.ts';
 import { option, wholeNumber } from '../program/flags.ts';

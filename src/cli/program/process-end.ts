@@ -68,8 +68,8 @@ interface ProcessEndOptions {
 }
 
 /**
- * Calls `close` once, at the first signal or uncaught error. A second SIGTERM or Ctrl-C ends the process immediately.
- * An uncaught error while the process is closing does the same, unless the process controls the terminal screen.
+ * Calls `close` once, at the first signal or uncaught error. While the process is closing, another SIGTERM or Ctrl-C
+ * ends it immediately. So does an uncaught error, unless the process controls the terminal screen.
  */
 export function onProcessEnd(
   log: ServerLog,

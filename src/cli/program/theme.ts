@@ -23,8 +23,8 @@ export async function chosenTheme(
 }
 
 /**
- * Returns the theme in the user's settings. Ignores a file that cannot be read, because opening the agent reports the
- * error.
+ * Returns the theme in the user's settings. Ignores errors in the settings, because the commands that run the agent
+ * report them.
  */
 async function themeIn(environment: Environment): Promise<string | undefined> {
   if (!existsSync(path.join(configFolder(environment), 'settings.json'))) return undefined;

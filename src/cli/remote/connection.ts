@@ -42,7 +42,7 @@ export interface Connection {
   /** The codec of the negotiated protocol version. */
   readonly codec: WireCodec;
   readonly json: boolean;
-  /** Returns the text of another parley command for the same agent, as a suggestion to the user. */
+  /** Returns another parley command for the same agent, to suggest it to the user. It contains no credentials. */
   command(name: string, ...rest: readonly string[]): string;
 }
 

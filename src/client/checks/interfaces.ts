@@ -28,8 +28,8 @@ export interface CheckedAgent {
 }
 
 /**
- * Returns a client for one interface of the card. Throws a ConnectionError if this client does not support the
- * interface, or if it is at another origin, which must not receive the headers.
+ * Returns a service for one interface of the card. Throws a ConnectionError if this client does not support the
+ * interface, or if the interface is at another origin, which must not receive the headers.
  */
 export function serviceOf(agent: CheckedAgent, offer: AgentInterface): Promise<AgentService> {
   return openOffer(agent, offer, agent.optionsFor(offer));

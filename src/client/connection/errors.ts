@@ -108,11 +108,13 @@ export class CardSignatureError extends Error {
 export type RemoteErrorCode =
   /** It could not be reached, or its connections kept breaking. */
   | 'remote-unreachable'
-  /** It refers to another origin, which must not receive our credentials. */
+  /**
+   * It refers to another origin, which must not receive our credentials, or the signature of its card was not accepted.
+   */
   | 'remote-untrusted'
   /** It did not accept the credentials. */
   | 'remote-unauthorized'
-  /** It did not accept the message. */
+  /** It did not accept the message, or answered with another error. */
   | 'remote-refused'
   /** It violated the protocol. */
   | 'remote-invalid'

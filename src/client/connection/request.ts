@@ -289,7 +289,7 @@ export async function readBodyText(
   }
 }
 
-/** Parses JSON from the agent. Throws `invalidAgentResponse` if it is not JSON, or is nested too deeply. */
+/** Parses JSON from the agent. Throws `invalidAgentResponse` if it is not JSON, or if `inspectJson` refuses it. */
 export function parseJson(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);

@@ -12,6 +12,7 @@ import {
   type ResultOf,
   type StreamEvent,
   type StreamItem,
+  type StreamOperation,
   type UnaryOperation,
   type WireCodec,
 } from '../../protocol/index.ts';
@@ -109,8 +110,8 @@ export function createHttpService(options: ServiceOptions): AgentService {
 
   /** Opens a stream. If the server does not support the route, tries the operation's other HTTP method. */
   async function open(
-    operation: 'streamMessage' | 'subscribe',
-    params: ParamsOf<'streamMessage'> | ParamsOf<'subscribe'>,
+    operation: StreamOperation,
+    params: ParamsOf<StreamOperation>,
     call: Call,
   ): Promise<AsyncIterable<StreamItem>> {
     const read = createCoderAgentReader();
@@ -139,7 +140,7 @@ export function createHttpService(options: ServiceOptions): AgentService {
     throw refusal;
   }
 
-  function stream<O extends 'streamMessage' | 'subscribe'>(operation: O) {
+  function stream<O extends StreamOperation>(operation: O) {
     return (params: ParamsOf<O>, call: Call = {}): Promise<AsyncIterable<StreamItem>> => {
       if (!('after' in params)) return open(operation, params, call);
       const { after, ...rest } = params as ParamsOf<'subscribe'>;

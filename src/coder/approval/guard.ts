@@ -71,7 +71,10 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     MAX_PREVIEWS,
   );
 
-  /** For each allowed call that has not run yet, the reason why the mode or a rule allows it. */
+  /**
+   * For each call that was allowed without approval and has not run yet, the reason. Calls of tools that change nothing
+   * (the effects `read` and `talk`) are not included.
+   */
   const allowed = new BoundedMap<string>(MAX_ALLOWED);
 
   async function previewOf(args: JsonObject, context: ToolContext): Promise<Preview> {
@@ -100,7 +103,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
       const key = previewKey(context);
       const policy = policyOf(options, context.state);
       const files = filesNamedIn(args);
-      // A denied call gets no preview, because an error of the preview may quote the file.
+      // A denied edit gets no preview, because an error of the preview may quote the file.
       if (files) refuse(decide(policy, tool, args, undefined, files));
       const preview = await previewOf(args, context);
       const { verdict } = await verdictOn(args, policy, preview, files);
@@ -166,8 +169,9 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
   }
 
   /**
-   * Returns the environment for a call that runs without approval because it only reads. The call is checked again,
-   * because earlier calls may have changed files or settings since it was allowed. Throws if it now needs approval.
+   * Returns the environment for a call that runs without approval because it only reads, or undefined for any other
+   * call. A call without approval is checked again, because earlier calls may have changed files or settings since it
+   * was allowed. Throws if the call is now denied or needs approval.
    */
   async function readOnlyRun(
     args: JsonObject,
@@ -180,7 +184,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     throw new ToolError('denied', message);
   }
 
-  /** Throws if the call is denied. */
+  /** Throws if the call is denied. Otherwise returns the verdict. `key` is the key of the call's preview. */
   function refuse(verdict: Verdict, key?: string): Verdict {
     if (verdict.decision !== 'deny') return verdict;
     if (key !== undefined) previews.delete(key);

@@ -2,9 +2,10 @@
  * The options for a call that needs approval, and the rules that each option adds.
  *
  * For the shell, "Always allow" applies to the exact commands of the line. It is offered only if all of these commands
- * are plain words, because a rule cannot match other commands. For a few commands, "Always allow" can also apply to the
- * first words, as in `npm test`. The name of the option shows these words. For other tools, "Always allow" can apply to
- * a file, a host, the whole tool or an MCP server.
+ * are plain words, because a rule cannot match other commands. It is not offered if the line writes to files or has
+ * more than MAX_COMMANDS commands. For a few commands, "Always allow" can also apply to the first words, as in
+ * `npm test`. The name of the option shows these words. For other tools, "Always allow" can apply to a file, a host, a
+ * helper, the whole tool or an MCP server.
  */
 import { defined, type JsonObject } from '../../base/index.ts';
 import type { ConfirmationOption, FileDiff } from '../../protocol/development-tool/index.ts';

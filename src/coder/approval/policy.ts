@@ -1,14 +1,16 @@
 /**
  * Decides whether a call is allowed, needs a person's approval, or is denied.
  *
- * The last rule that matches decides. If no rule matches, the mode decides. Built-in rules come first, then the rules
- * of the settings, then the rules of the session, which people add with "Always allow".
+ * The last rule that matches decides, and if no rule matches, the mode decides. Two modes override rules: plan mode
+ * denies calls that change something even if a rule allows them, and yolo mode does not ask if a rule asks. Built-in
+ * rules come first, then the rules of the settings, then the rules of the session, which people add with "Always
+ * allow".
  *
  * The meaning of a rule's pattern depends on the tool. For the shell, the pattern is the first words of a command
  * (shell/command-pattern.ts). For tools with paths, it is a glob relative to the workspace. For `fetch_url`, it is a
  * host, and for `task` the name of a helper. A rule that allows must match the whole call, that is, each command of a
- * line and each file of a patch. A rule that asks or denies needs to match only a part of the call. A pattern never
- * allows a command line that cannot be parsed.
+ * line and each file of a patch. A rule that asks or denies needs to match only a part of the call. If the parts of a
+ * call get different decisions, the strictest one counts. A pattern never allows a command line that cannot be parsed.
  */
 import { realpathSync } from 'node:fs';
 import type { JsonObject } from '../../base/index.ts';
@@ -164,9 +166,10 @@ function fileRules({ rules, root }: Policy, tool: string): PolicyRule[] {
 }
 
 /**
- * Returns a function that checks whether the result of a tool may contain the file or folder with a real path. Returns
- * undefined if the result may contain all files. The rules for the tool and the rules for reading files apply. If a
- * person has approved the call, `approved` is true, and the result may contain files for which a rule asks.
+ * Returns a function that takes the real path of a file or folder, and returns whether the result of a tool may contain
+ * it. Returns undefined if the result may contain all files, or if the tool has another effect than `read`. The rules
+ * for the tool and the rules for reading files apply. If a person has approved the call, `approved` is true, and the result
+ * may contain files for which a rule asks.
  */
 export function resultFilter(
   policy: Policy,
@@ -194,8 +197,8 @@ export function resultFilter(
 }
 
 /**
- * Returns a function that checks whether all tools may read the file or folder with a real path without approval.
- * Returns undefined if they may read all files.
+ * Returns a function that takes the real path of a file or folder, and returns whether all tools that read files may
+ * read it without approval. Returns undefined if they may read all files.
  */
 export function readFilter(policy: Policy): ((file: string) => boolean) | undefined {
   const readers = [READ_TOOL, ...FOLDER_TOOLS];
@@ -396,7 +399,7 @@ export function hostOf({ url }: JsonObject): string | undefined {
   return URL.parse(url)?.hostname.toLowerCase().replace(/\.$/, '') || undefined;
 }
 
-/** Returns the name of the helper in a `task` call. */
+/** Returns the name of the helper in a `task` call. A call without a name starts the default helper. */
 export function helperIn({ helper }: JsonObject): string {
   return typeof helper === 'string' ? helper : 'helper';
 }

@@ -13,7 +13,7 @@ import { absoluteFolders } from '../../base/files/index.ts';
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 const TIMEOUT_MS = 120_000;
 
-/** Thrown if git fails. The message is one line with git's own error text. */
+/** Thrown if git fails or cannot be run. The message is one line, with the last line of git's own error text if any. */
 export class GitError extends Error {
   override readonly name = 'GitError';
   /** The exit code, `missing` if git is not installed, or undefined if git has not exited normally. */
@@ -57,7 +57,7 @@ const SETTINGS = [
   'advice.addEmbeddedRepo=false',
 ].flatMap((setting) => ['-c', setting]);
 
-/** Runs git and returns its output. */
+/** Runs git and returns its output. Throws a GitError, or the signal's reason if the signal is aborted. */
 export async function git(
   place: Place,
   args: readonly string[],

@@ -5,7 +5,7 @@ import { git, type Place } from './git.ts';
 
 /** Maximum size of the repository. If it is larger, the older half of the checkpoints is removed. */
 const MAX_REPOSITORY_KIB = 1024 * 1024;
-/** Maximum number of loose objects. If there are more, git packs them. */
+/** Maximum number of loose objects (objects in files of their own). If there are more, git packs them. */
 const MAX_LOOSE_OBJECTS = 5000;
 /** How long unused objects are kept, because another process may be about to use them. */
 const GRACE = '1.hour.ago';
@@ -24,7 +24,7 @@ export interface PruneOptions {
 export async function prune(place: Place, options: PruneOptions): Promise<void> {
   const { checkpoints, keep, after } = options;
   await removeStale(place);
-  // The newest checkpoint is always kept.
+  // The newest checkpoint is kept even if it is old.
   const old = checkpoints.filter(({ at }, index) => index >= keep || (index > 0 && at < after));
   if (old.length > 0) await options.drop(old.map(({ id }) => id));
   const { loose, kib } = await sizeOf(place);

@@ -1,4 +1,6 @@
-/** Restores the files of a checkpoint. Writes and removes only files that have changed since the checkpoint. */
+/**
+ * Restores the files of a checkpoint, and compares checkpoints. Only files that have changed are written or removed.
+ */
 import { lstat, realpath, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import { git, GitError, joinZ, splitZ, type Place } from './git.ts';
@@ -9,8 +11,8 @@ export interface Restored {
   /** Files that were added after the checkpoint and have now been removed. */
   readonly removed: readonly string[];
   /**
-   * Files that were not restored, because a folder with other files, or a file that is too large, is now in their
-   * place. Such a folder or file is in no checkpoint, so it is not overwritten.
+   * Files that were not restored, because a folder, or a file that cannot be stored in a checkpoint, is now in their
+   * place. It is not overwritten, because it could not be brought back.
    */
   readonly blocked: readonly string[];
 }
@@ -42,7 +44,7 @@ export async function changesBetween(
   const named = shown.map((file) => `:(literal)${file}`);
   const args = ['diff-tree', ...options, from, to, '--', ...named];
   const patch = await git(place, args, { signal }).catch((error: unknown) => {
-    // The files are too large to compare.
+    // The patch is too large, or the comparison took too long.
     if (error instanceof GitError && error.code === undefined) return Buffer.alloc(0);
     throw error;
   });
@@ -140,7 +142,7 @@ async function remove(place: Place, files: readonly string[]): Promise<string[]>
   for (const file of files) {
     const where = path.join(place.workspace, file);
     const folder = path.dirname(where);
-    // If the folder has become a link, this is not the file that is in the checkpoint.
+    // If a folder of the path has become a link, the path leads to another file.
     if ((await realpath(folder).catch(() => undefined)) !== folder) continue;
     if (await isFolder(where)) continue;
     await rm(where, { force: true });

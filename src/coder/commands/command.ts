@@ -25,7 +25,7 @@ export interface CoderCommand {
   readonly subCommands?: readonly CoderCommand[];
   /**
    * Returns whether the command, with these arguments, changes something outside the conversation: files, memory,
-   * settings, the mode or the model. Only clients with the role `approve` may run such a command.
+   * settings, the mode or the model. Such a command requires the role `approve`.
    */
   readonly changes?: (args: string) => boolean;
   /** Returns whether the command, with these arguments, may ask a person a question. */

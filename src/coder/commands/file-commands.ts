@@ -4,9 +4,9 @@
  *   ~/.config/parley/commands/review.md          /review
  *   WORKSPACE/.parley/commands/git/commit.md     /git commit      (only when the workspace is trusted)
  *
- * The typed arguments replace `$ARGUMENTS` or `{{args}}`. If the file has neither, they are appended. `!{git diff}`
- * runs a command first, if the policy allows it, and gives its output to the model (template.ts). The file may start
- * with a header:
+ * The typed arguments replace `$ARGUMENTS` or `{{args}}`. If the file has neither, they are appended. `!{git diff}` is
+ * a shell command that runs before the model is called (template.ts). The policy applies to it, and the model gets its
+ * output. The file may start with a header:
  *
  *   ---
  *   description: Fix an issue

@@ -43,7 +43,7 @@ export const memoryCommand: CoderCommand = {
       async *run(_args, context) {
         const memory = await load(context);
         const size = memoryText(memory)?.length ?? 0;
-        // The system instruction is built for every request, so there is nothing else to refresh.
+        // The files are read again for every request to the model, so this command only shows them.
         yield `${memory.files.length} files, ${size} characters. They are read before every answer.\n`;
         yield listOf(memory);
       },

@@ -31,7 +31,7 @@ export function parsePath(
   path: readonly string[],
   args: string,
   commands: readonly CoderCommand[],
-): Typed {
+): Exclude<Typed, { kind: 'text' }> {
   const isPlain = path.every((name) => /^[^\s/]+$/.test(name));
   const text = `/${[...path, args.trim()].join(' ').trim()}`;
   const typed = isPlain ? parseTyped(text, commands) : undefined;

@@ -7,8 +7,9 @@
  *   *** Delete File: PATH
  *   *** End Patch
  *
- * A hunk starts with a line `@@`, which may contain a line of the file that precedes the hunk. The other lines of the
- * hunk start with a space, - or +. `*** End of File` marks a hunk at the end of the file.
+ * A hunk starts with one or more lines `@@`. After `@@` there may be a line of the file that precedes the hunk (an
+ * anchor). The first hunk needs no `@@`. The other lines of a hunk start with a space, - or +. `*** End of File` marks
+ * a hunk at the end of the file.
  */
 import { badPatch, hunkLine, type FilePatch, type Hunk, type HunkLine } from './patch.ts';
 

@@ -11,10 +11,10 @@ const MAX_WANTED_LINES = 1000;
 const MAX_COMPARED = 200;
 const SHOWN_LINES = 8;
 const SHOWN_CHARS = 200;
-/** Minimum similarity of the line that is shown. */
+/** Minimum similarity of the line that is shown, from 0 (different) to 1 (equal). */
 const MIN_SIMILARITY = 0.5;
 
-/** Returns one or more sentences that explain what is wrong with the quote. */
+/** Returns one or more sentences that explain what is wrong with the quote. They call the quote "old". */
 export function explainMissing(text: string, passage: string): string {
   const lines = text.split('\n').slice(0, MAX_LINES);
   const wanted = trimEndOf(passage.replace(/^\n+/, ''), '\n').split('\n');
@@ -47,7 +47,10 @@ export function explainMissing(text: string, passage: string): string {
   return `The most similar passage is at ${place}; ${difference}.\n${show(found, start)}`;
 }
 
-/** Returns the index of the line at which most lines of the passage match, or undefined if too few lines match. */
+/**
+ * Returns the index of the line at which the passage would start so that most of its lines match, or undefined if too
+ * few lines match.
+ */
 function bestStart(lines: readonly string[], wanted: readonly string[]): number | undefined {
   const places = new Map<string, number[]>();
   for (const [at, line] of lines.entries()) {

@@ -29,7 +29,7 @@ type Step = readonly Token[] | '**';
 
 /**
  * Returns a function that checks whether a relative path with slashes matches. If `anchored` is true, a pattern without
- * a slash matches only names in the root.
+ * a slash matches only names in the root. Throws a FileError if the pattern is empty, too long or has too many braces.
  */
 export function compileGlob(
   pattern: string,

@@ -30,7 +30,8 @@ function withoutFence(lines: readonly string[]): readonly string[] {
 }
 
 /**
- * Replaces CRLF with LF if the header lines of the patch end with CRLF. Otherwise a CR belongs to a line of the file.
+ * Replaces CRLF with LF if a header line of the patch ends with CRLF. Otherwise a CR at the end of a line is part of
+ * the file's content.
  */
 function plainEnds(patch: string): string {
   return /^(?:@@ -[\d,]+ \+[\d,]+ @@|\*\*\* Begin Patch)\r$/m.test(patch)

@@ -15,11 +15,11 @@ export interface Hunk {
   readonly lines: readonly HunkLine[];
   /** The number of lines before the hunk, or undefined if the patch does not contain this number. */
   readonly after?: number;
-  /** Lines that come somewhere before the hunk, in this order. */
+  /** Lines of the file that come somewhere before the hunk, in this order. White space around them is ignored. */
   readonly anchors?: readonly string[];
-  /** Whether the hunk is at the end of the file. */
+  /** Whether the hunk should be at the end of the file. If its lines are not there, another match is used. */
   readonly atEnd?: boolean;
-  /** Whether the file ends with a line feed. If undefined, the end of the file is unchanged. */
+  /** Whether the new file ends with a line feed. If undefined, the end of the file is unchanged. */
   readonly newlineAtEnd?: boolean;
 }
 
@@ -29,6 +29,7 @@ export interface FilePatch {
   /** The new path of a moved file. */
   readonly moveTo?: string;
   readonly hunks: readonly Hunk[];
+  /** Whether the file becomes executable. If undefined, this does not change. */
   readonly executable?: boolean | undefined;
 }
 

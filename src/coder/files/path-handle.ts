@@ -1,5 +1,5 @@
 /**
- * A handle on a file or folder that stays valid when the path is renamed or replaced by a link.
+ * A handle on a file or folder. On Linux, it stays valid when the path is renamed or replaced by a link.
  *
  * A path may lead to another file after it was checked and before it is opened. Therefore, on Linux a handle is a
  * descriptor that is opened with O_PATH. This follows links, but does not open devices or pipes. The real path of the
@@ -30,9 +30,12 @@ export interface PathHandle extends AsyncDisposable {
   readonly stats: BigIntStats;
   /** A path to the file itself, for system calls. */
   readonly self: string;
-  /** Returns a path to a name in the folder, for system calls. Use O_NOFOLLOW or calls that do not follow links. */
+  /**
+   * Returns the path of a name in the folder, for system calls. If the name is a link, most system calls follow it, so
+   * use O_NOFOLLOW, or check the result.
+   */
   at(name: string): string;
-  /** Throws if `self` may now lead to another file. Does nothing on Linux. */
+  /** Throws if `self` may now lead to another file. Does nothing if the handle is a descriptor. */
   confirm(): Promise<void>;
 }
 
@@ -47,8 +50,8 @@ export interface PathHandleOptions {
 }
 
 /**
- * Opens the file or folder at the path, and follows links. The result may be of any kind and in any place, so check
- * `path` and `stats` before you use it.
+ * Opens the file or folder at the path. Follows links, unless `noFollow` is set. The result may be of any kind and in
+ * any place, so check `path` and `stats` before you use it.
  */
 export function openPathHandle(path: string, options: PathHandleOptions = {}): Promise<PathHandle> {
   return (options.pin ?? canPin) ? pinned(path, options) : resolved(path, options);

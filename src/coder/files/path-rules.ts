@@ -14,13 +14,13 @@ const MAX_NAME_BYTES = 255;
 
 // oxlint-disable-next-line no-control-regex -- searches for control characters
 const CONTROL = /[\u0000-\u001f\u007f]/;
-/** Characters that change the direction of text. With them, a person may see `exe.txt` instead of `txt.exe`. */
+/** Characters that change the direction of text. With them, the name of a program may look like that of a text file. */
 const BIDIRECTIONAL = /[\u202a-\u202e\u2066-\u2069]/;
 const INVISIBLE = /[\u00ad\u200b-\u200f\u2060-\u2064\u206a-\u206f\ufeff]/g;
 const WINDOWS_DEVICE = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
 const SHORT_GIT = /^git~\d+$/;
 
-/** Throws if the path is not a valid path of a file. */
+/** Throws if tools must not use this path because of its characters, its length or its form. */
 export function checkPath(path: string, platform: NodeJS.Platform = SYSTEM): void {
   const refuse = (why: string): never => {
     throw new FileError('bad-path', `the path ${JSON.stringify(path.slice(0, 200))} ${why}`);
@@ -40,7 +40,7 @@ export function checkPath(path: string, platform: NodeJS.Platform = SYSTEM): voi
     }
     if (platform === 'win32' && WINDOWS_DEVICE.test(name)) refuse('is the name of a device');
   }
-  // Except after the drive letter, a colon selects another stream of the file.
+  // On Windows, a colon selects another stream of the file, except after the drive letter.
   if (platform === 'win32' && path.replace(/^[a-z]:/i, '').includes(':')) {
     refuse('contains a colon');
   }

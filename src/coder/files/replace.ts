@@ -16,7 +16,7 @@ export interface Match {
 export function findPassage(text: string, passage: string): Match[] {
   const plain = toLf(text);
   const wanted = toLf(passage);
-  // The positions in `plain` where a CR was removed.
+  // The positions in `plain` of the LFs before which a CR was removed.
   const removed: number[] = [];
   for (let at = text.indexOf('\r\n'); at !== -1; at = text.indexOf('\r\n', at + 2)) {
     removed.push(at - removed.length);

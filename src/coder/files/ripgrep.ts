@@ -1,5 +1,5 @@
 /**
- * Runs ripgrep in a folder and reports its output line by line.
+ * Runs ripgrep in a folder and passes each line of its output to a function.
  *
  * The results are not trusted. Ripgrep opens files by path, so it may leave the workspace if a folder is replaced by a
  * link while ripgrep runs. Therefore a caller must read the files through the workspace before it shows results.
@@ -13,7 +13,10 @@ const TIMEOUT_MS = 30_000;
 const MAX_LINE = 64 * 1024;
 const MAX_ERRORS = 16 * 1024;
 
-/** Options for every run: include hidden files but no ignored files, follow no links, and read no configuration. */
+/**
+ * Options for every run. Hidden files are included, except `.git`. Ignored files are not included, links are not
+ * followed, and no configuration file is read.
+ */
 const ALWAYS = [
   '--no-config',
   '--color=never',
@@ -80,7 +83,7 @@ export async function ripgrep(
   }
 }
 
-/** Splits bytes into lines and skips lines that are too long. */
+/** Splits bytes into lines. Skips lines that are longer than MAX_LINE and arrive in several chunks. */
 function splitter(onLine: (line: string) => void): (bytes: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   let skipping = false;

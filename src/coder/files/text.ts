@@ -2,7 +2,7 @@
 import { imageType, sizeOf } from '../../base/index.ts';
 import { FileError } from './file-error.ts';
 
-/** Maximum size of a file that can be edited. */
+/** Maximum size of a file that the tools edit, before and after the edit. */
 export const MAX_TEXT_BYTES = 10 * 1024 * 1024;
 /**
  * The number of bytes at the start of a file that are searched for a NUL byte, which marks a binary file. Git uses the

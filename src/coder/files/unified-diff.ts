@@ -1,9 +1,9 @@
 /**
  * Parses unified diffs, with and without the headers of git.
  *
- * The header of a hunk contains its position and its number of lines. Models often miscount, so a hunk ends where its
- * lines end. The numbers are used only in ambiguous cases: `--- x` may be a removed line or the header of the next
- * file.
+ * The header of a hunk contains its position and its numbers of lines. Models often miscount these lines, so a hunk
+ * ends at the first line that cannot belong to it. The numbers of lines are used only in ambiguous cases: `--- x` may be
+ * a removed line or the header of the next file.
  */
 import { badPatch, hunkLine, type FilePatch, type Hunk, type HunkLine } from './patch.ts';
 
@@ -212,7 +212,7 @@ function stripped(old: string | undefined, next: string | undefined): (string | 
   return [old, next].map((name) => (name === '/dev/null' ? name : name?.slice(2)));
 }
 
-/** Returns the name in a --- or +++ line, without the date after a tab and without the quotes of git. */
+/** Returns the name in a ---, +++ or rename line, without the date after a tab and without the quotes of git. */
 function nameIn(field: string): string {
   const [name = ''] = field.split('\t');
   const trimmed = name.trimEnd();

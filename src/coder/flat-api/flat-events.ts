@@ -3,7 +3,7 @@
  * stream needs its own `FlatEvents`.
  *
  *   state-change            { state, error? }                   when the state has changed
- *   thought                 { subject, description }
+ *   thought                 { subject, description, continues? } `continues`: a further piece of the same thought
  *   text-content            { text }
  *   tool-call-update        { toolCallId, toolName, status, inputParameters, liveContent?, result?, error?, errorType?,
  *                             statusCode? }

@@ -1,4 +1,4 @@
-/** Metadata of a task: its state, model and available tools. */
+/** Metadata of a task: its state, its model, the MCP servers and the available tools. */
 import type * as z from 'zod';
 import type { Tool } from '../../agent/index.ts';
 import { defined } from '../../base/index.ts';

@@ -1,5 +1,6 @@
 /**
- * Helpers from Markdown files: agents with a purpose, a text of their own, and a part of the tools.
+ * Helpers from Markdown files. A file gives a helper a description, instructions, and optionally a list of tools and a
+ * model.
  *
  *   ~/.config/parley/helpers/reviewer.md
  *   WORKSPACE/.parley/helpers/reviewer.md       (only when the workspace is trusted)

@@ -27,13 +27,14 @@ const MAX_BLOB_BYTES = 5 * 1024 * 1024;
 /** Maximum total size of the files that one message adds. */
 const MAX_TOTAL_BYTES = 12 * 1024 * 1024;
 const MAX_MENTIONS = 50;
+/** Maximum number of entries of a folder that are listed. */
 const MAX_ENTRIES = 200;
 /** Maximum number of entries of a folder that are read. */
 const MAX_SCANNED = 10_000;
 
 export interface Context {
   readonly parts: readonly ContentPart[];
-  /** One line for each file that could not be added. The lines are shown to the user. */
+  /** One line for each file that could not be added. The model gets these lines. */
   readonly problems: readonly string[];
 }
 
@@ -151,7 +152,7 @@ function createCollector(workspace: Workspace, signal: AbortSignal | undefined) 
     parts.push({ kind: 'text', text: `[Folder ${name}]\n${list}${more}` });
   }
 
-  /** Adds a file or a folder. Returns false if it does not exist. */
+  /** Adds a file or a folder. Returns false if it does not exist or if the path is invalid. */
   async function open(path: string): Promise<boolean> {
     signal?.throwIfAborted();
     try {

@@ -21,8 +21,8 @@ const FAILURES: Readonly<Record<string, string>> = {
 
 /**
  * Returns the next steps for the person, by the code of the failure. Most error messages of models already contain the
- * next step. People can type commands only in a live session. The model of `parley -p` and of servers is chosen at the
- * start.
+ * next step. In a live session, the person can select another model with /model. Otherwise the model is chosen when the
+ * program starts.
  */
 function nextSteps(isLive: boolean): Readonly<Record<string, string>> {
   const another = isLive

@@ -1,6 +1,7 @@
 /**
- * Saves files from MCP servers that no model accepts. They are stored in `mcp-files` in the data folder, and only the
- * user may read them. If there are too many files, the oldest are removed.
+ * Saves the files that MCP servers send, except images that the model gets. They are stored in `mcp-files` in the data
+ * folder, and only the user may read them. If there are too many files, or if they are too large together, the oldest
+ * are removed.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
@@ -10,7 +11,10 @@ import type { SaveMcpFile } from '../../agent/index.ts';
 const MAX_FILES = 200;
 const MAX_TOTAL_BYTES = 200 * 1024 * 1024;
 
-/** Returns a function that saves a file and returns its path. `failed` is called if a file cannot be saved. */
+/**
+ * Returns a function that saves a file and returns its path. If the file cannot be saved, the function calls `failed`
+ * and returns undefined.
+ */
 export function mcpFiles(dataFolder: string, failed: (error: unknown) => void): SaveMcpFile {
   const folder = path.join(dataFolder, 'mcp-files');
   return async ({ bytes, mediaType }) => {

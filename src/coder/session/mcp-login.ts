@@ -75,7 +75,7 @@ function addressed({ server }: LoggedServer) {
   return { url, oauth };
 }
 
-/** Returns an HTTP server that receives the redirect of the browser. It ignores requests without the correct state. */
+/** Returns an HTTP server that receives the redirect of the browser. Requests without the correct state get 404. */
 function listen(state: string, answer: (query: URLSearchParams) => void): Server {
   return createServer((request, response) => {
     // Any program on this machine may send a request. The target may be an invalid URL, for example `//`.

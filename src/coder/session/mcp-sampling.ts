@@ -23,8 +23,8 @@ export function mcpSampling(server: string, { guard, modelOf, failed }: McpSampl
     server,
     modelOf: ({ state }) => modelOf((key) => state.get(key)),
     used(model, usage, { agent, runId, callId, state }) {
-      // Only calls of the main agent are in the session. Such a call is the call of the server's tool, or the `task`
-      // call of a helper.
+      // The usage is recorded for a call of the main agent, because only these calls are in the session. If a helper
+      // called the server's tool, it is recorded for the `task` call, whose id is the id of the helper's run.
       const call = agent === guard.agent ? callId.slice(0, callId.lastIndexOf('/')) : runId;
       noteCallUsage(state, call, model, usage);
     },

@@ -26,6 +26,10 @@ export function ownTools(options: OwnToolsOptions, model: Model) {
   /** The problems that the person was told about. */
   const told = new Set<string>();
 
+  /**
+   * Loads the helpers and the skills. The person gets one notice for each problem. The environment variables with keys
+   * of remote helpers are hidden from the agent's commands.
+   */
   async function load(): Promise<Helpers & Skills> {
     const place = { configFolder, workspace, trusted: await isTrusted(configFolder, workspace) };
     const [helpers, skills] = await Promise.all([loadHelpers(place), loadSkills(place)]);

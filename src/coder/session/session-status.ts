@@ -18,7 +18,8 @@ export interface SessionStatus {
 type Agent = Pick<WorkspaceAgent, 'model' | 'modelOf' | 'mode' | 'loosest' | 'priceOf'>;
 
 /**
- * Returns the status of a session for the run `runId`. Rewinds by other runs after the start of this run are ignored.
+ * Returns the status of a session for the run `runId`. If another run, such as a command, has rewound the conversation
+ * since this run started, the token count ignores this.
  */
 export function sessionStatus(
   { events, state }: Pick<Session, 'events' | 'state'>,

@@ -95,7 +95,7 @@ export function noteUsage(model: string): Callbacks {
   };
 }
 
-/** Records the tokens that were used for a call of the session. */
+/** Adds the tokens that were used for a call of the session to the tokens that were recorded for this call before. */
 export function noteCallUsage(
   state: MutableState,
   callId: string,

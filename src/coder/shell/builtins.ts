@@ -141,7 +141,10 @@ function setsOptions(words: readonly Word[]): boolean {
   return true;
 }
 
-/** Returns whether no operand of `test` can become `-v`, and no operand of `-v` names an element of an array. */
+/**
+ * Returns whether a call of `test` evaluates no subscript of an array: no expansion can become the operator `-v`, and
+ * no operand of `-v` or `-R` is an array element.
+ */
 function isClearTest(words: readonly Word[]): boolean {
   return words.every((word, index) => {
     const before = words[index - 1];

@@ -5,7 +5,7 @@
  * The output is processed in chunks. A sequence may be split between chunks. Memory is bounded for any input.
  */
 
-/** Maximum length of a line. A longer line is returned in pieces, and only its last piece can still be overwritten. */
+/** Maximum length of an incomplete line. Of a longer line, the start is returned and can no longer be overwritten. */
 const MAX_LINE = 4096;
 /** The maximum length of an escape sequence. */
 const MAX_SEQUENCE = 4096;
@@ -26,7 +26,7 @@ export function createCleaner() {
   /** True if the cursor is at the start of the line, so that new text replaces the line. */
   let returned = false;
 
-  /** Adds plain text and returns the lines that are now complete. */
+  /** Adds text without control characters. Returns the lines that are now complete, and the start of a long line. */
   function plain(text: string): string {
     if (text === '') return '';
     if (returned && text[0] !== '\n') line = '';
@@ -40,7 +40,7 @@ export function createCleaner() {
     return finished + piece;
   }
 
-  /** Processes a chunk and returns the lines that are now complete. */
+  /** Processes a chunk. Returns the lines that are now complete, and the start of a long line. */
   function write(chunk: string): string {
     const text = (held + chunk).replaceAll('\r\n', '\n');
     held = '';

@@ -5,10 +5,12 @@
  *   npm run * $       npm run, followed by exactly one word
  *   rm                every rm command
  *
- * `*` matches any single word. `$` at the end means that no more words follow. To allow a command, a pattern must match
- * exactly, with the same words and without variable assignments. To deny or to ask, a looser match is enough: the
- * program may have any path, and other words may be between the words of the pattern. If a word contains an expansion,
- * so that its value is unknown, the result is "maybe".
+ * `*` matches any single word. `$` at the end means that no more words follow.
+ *
+ * A rule that allows a command must match strictly (`covers`): the command starts with exactly these words and assigns
+ * no variables. For some programs, the further words are checked too (further-words.ts). For a rule that denies or
+ * asks, a looser match is enough (`concerns`): the program may have any path, and other words may be between the words
+ * of the pattern. If a word contains an expansion, so that its value is unknown, the result is "maybe".
  */
 import { areHarmless } from './further-words.ts';
 import { parseWords } from './parse.ts';
@@ -82,8 +84,9 @@ export function exactPattern(command: SimpleCommand): string | undefined {
 
 /**
  * The first words of commands that may be allowed with any further words, except for some options (further-words.ts).
- * `*` stands for the name of a script. The list is closed. It contains no program whose further words are another command
- * or code, such as interpreters, shells, sudo, env, xargs, npx, make (`--eval`), go (`-exec`), rg (`--pre`) and find.
+ * `*` stands for the name of a script. The list is closed. It contains no program whose further words are another
+ * command or code, such as interpreters, shells, sudo, env, xargs, npx, make (`--eval`), go (`-exec`), rg (`--pre`) and
+ * find.
  */
 const PREFIXES = (
   'npm test, npm run *, npm run-script *, pnpm test, pnpm run *, yarn test, yarn run *, bun test, cargo build, ' +

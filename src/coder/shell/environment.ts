@@ -7,12 +7,12 @@ import { absoluteFolders } from '../../base/files/index.ts';
 /** The names of variables that commands do not get, such as API keys of models and Parley's own variables. */
 const SECRET =
   /^(PARLEY_.*|(GEMINI|GOOGLE|GOOGLE_GENERATIVE_AI|ANTHROPIC|OPENAI|OPENAI_COMPATIBLE)_API_KEY|ANTHROPIC_AUTH_TOKEN)$/i;
-/** The names of further variables with keys. */
+/** The names of the variables that `hideVariables` was called with. */
 const hidden = new Set<string>();
 
 /**
- * Hides further variables from commands, as long as this process runs. These are the variables that contain the keys of
- * providers in the settings and the keys of remote helpers.
+ * Hides further variables from all commands that this process starts later. These are the variables with the keys of
+ * the providers in the settings and of remote helpers.
  */
 export function hideVariables(names: readonly string[]): void {
   for (const name of names) hidden.add(name);
@@ -68,14 +68,14 @@ export function isSecret(name: string): boolean {
   return isHidden(name) && name !== MARKER;
 }
 
-/** Secrets and shell startup variables that may be in the environment of an editor. */
+/** The names of secrets and of shell startup variables that may be in the environment of an editor. */
 const KNOWN_SECRETS =
   'GEMINI_API_KEY GOOGLE_API_KEY GOOGLE_GENERATIVE_AI_API_KEY ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN OPENAI_API_KEY OPENAI_COMPATIBLE_API_KEY PARLEY_SECRET_KEY PARLEY_A2A_TOKEN PARLEY_TOKEN BASH_ENV ENV PROMPT_COMMAND PS4';
 
 /**
  * Returns the variables for a command in the terminal of an editor. The command inherits the editor's environment. No
- * variable can be removed from this environment, so the variables in KNOWN_SECRETS and the hidden variables get an empty
- * value.
+ * variable can be removed from this environment, so the variables in KNOWN_SECRETS and the hidden variables get an
+ * empty value.
  */
 export function terminalEnvironment(): Record<string, string> {
   const empty = [...KNOWN_SECRETS.split(' '), ...hidden].map((name) => [name, '']);

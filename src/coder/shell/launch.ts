@@ -14,7 +14,7 @@ export interface Launch {
   readonly onData: (text: string) => void;
 }
 
-/** A program on pipes. Its output and its errors can be read separately. */
+/** A program on pipes. Its standard output and its standard error can be read separately. */
 export interface PipedLaunch extends Launch {
   /** The text on standard input. Default: standard input is empty. */
   readonly input?: string;
@@ -24,7 +24,7 @@ export interface PipedLaunch extends Launch {
 
 export interface Launched {
   readonly pid: number;
-  /** Resolves when the program has ended and its output has been read. */
+  /** Resolves when the program has ended and its output has been read. Never rejects. */
   readonly exited: Promise<Exit>;
   /** Stops reading the output. A program on a pseudo-terminal is killed. */
   close(): void;
@@ -36,10 +36,10 @@ export interface Exit {
   readonly signal: string | null;
 }
 
-/** The width of the terminal. It is large, so that programs wrap few lines. */
+/** The size of the terminal. It is wide, so that programs wrap few lines. */
 const COLUMNS = 160;
 const ROWS = 50;
-/** How long to wait for output of child processes after the program has ended. */
+/** How long the output of child processes is read after the program has ended. Applies to programs on pipes. */
 const DRAIN_MS = 200;
 
 type Pty = typeof import('@lydell/node-pty');

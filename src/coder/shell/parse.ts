@@ -36,7 +36,8 @@ const CONTROL = /[\0-\x08\x0b-\x1f\x7f-\x9f]/;
 /** Invisible characters. With them, a person would see a command that differs from the command that runs. */
 const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/;
 /**
- * A continued line. Bash joins continued lines before parsing, so that a `$` and a `(` on two lines may become `$(`.
+ * A line that is continued in the middle of a word. Bash joins continued lines before parsing, so that a `$` and a `(`
+ * on two lines may become `$(`.
  */
 const JOINED = /[^ \t\n]\\\n/;
 /** Reserved words that are followed by a command or by nothing. */
@@ -47,7 +48,7 @@ const HARMLESS_TARGET = new Set(['/dev/null', '/dev/stdout', '/dev/stderr']);
 
 /** The results so far. */
 interface Found {
-  /** If true, commands that other commands run are left out. */
+  /** If true, the commands that other commands run (such as `sudo` and `bash -c`) are left out. */
   readonly shallow: boolean;
   readonly commands: SimpleCommand[];
   readonly writes: string[];
@@ -373,7 +374,10 @@ function reader(text: string, found: Found) {
     if (waiting.length > 0) problem('a substitution follows a here-document');
   }
 
-  /** Reads an expansion at a dollar sign. Returns `$` if the dollar sign starts no expansion. */
+  /**
+   * Reads an expansion at a dollar sign. Returns `$` if the dollar sign starts no expansion, otherwise an empty string.
+   * `inside` is true inside double quotes or a here-document.
+   */
   function dollar(depth: number, inside: boolean): string {
     at++;
     const next = text[at];

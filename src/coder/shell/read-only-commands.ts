@@ -3,10 +3,11 @@
  * approval, if it reads only files of the workspace (read-only-line.ts checks this).
  *
  *   git log --oneline | head -5        on the list
- *   cat a > b, ls; ls, cat $X, ls *    not on the list: only pipes and quotes are allowed between the words
+ *   cat a > b, ls; ls, cat $X, ls *    not on the list: a line may have only plain words, quotes and pipes
  *   find . -delete, rg --pre x         not on the list: an option that is not listed below may write or run something
  *
- * An option is listed only if it neither writes nor runs anything, and names no file, with GNU, BSD and BusyBox tools.
+ * An option is listed only if it writes nothing, runs nothing and names no file in the GNU, BSD and BusyBox versions of
+ * the program.
  */
 import { parseCommandLine } from './parse.ts';
 import type { SimpleCommand } from './simple-command.ts';
@@ -17,11 +18,11 @@ export interface ReadOnlyCommand {
   readonly program: string;
   /** Words that may be the paths of files and folders. */
   readonly operands: readonly string[];
-  /** Whether the command has no operands, so that it reads its standard input. */
+  /** Whether the command names no file, so that it reads its standard input. */
   readonly readsInput?: boolean;
   /** Whether the command reads folders: the folders in `operands`, or the workspace if there are no operands. */
   readonly readsFolders: boolean;
-  /** Set if the command is git with a repository. */
+  /** Set if the command is git and reads a repository. `git --version` does not read one. */
   readonly git?: { readonly comparesFiles: boolean };
 }
 
@@ -31,7 +32,7 @@ type Reader = (args: readonly string[]) => Reading | undefined;
 
 /** Quoted parts of a line, in which bash expands nothing. */
 const QUOTED = /'[^']*'|"(?:[^"$`\\]|\\[^"$`\\])*"|\\[!-~]/g;
-/** A line without its quoted parts. A tilde is only allowed after a letter or a digit, as in `HEAD~2`. */
+/** A line without its quoted parts. A tilde is only allowed after a letter, a digit, `_` or `^`, as in `HEAD~2`. */
 const PLAIN = /^(?:[\w ./:=,+@%^|-]|(?<=[\w^])~)*$/;
 const ASCII = /^[ -~]*$/;
 
@@ -94,7 +95,7 @@ const RG: KnownOptions = {
   ),
 };
 
-/** Tests and actions of `find` without a value. The actions only print. */
+/** Words of a `find` expression that take no value. None of the actions changes files or runs a program. */
 const FIND_FLAGS = new Set(
   wordsIn(
     '-print -print0 -ls -prune -quit -not -o -or -a -and ! ( ) -empty -xdev -mount -depth -daystart -readable ' +
@@ -162,7 +163,7 @@ export function readOnlyCommands(line: string): readonly ReadOnlyCommand[] | und
   if (!PLAIN.test(unquoted) || /\|\s*\|/.test(unquoted)) return undefined;
   const { commands, writes, problem } = parseCommandLine(line);
   if (problem !== undefined || writes.length > 0 || commands.length === 0) return undefined;
-  // An empty command of a pipeline is a syntax error for bash, but has no words for the parser.
+  // In bash, an empty command in a pipeline is a syntax error. The parser skips it.
   if (commands.length !== unquoted.split('|').length) return undefined;
   const found: ReadOnlyCommand[] = [];
   for (const { words: parsed, assigns } of commands) {

@@ -1,6 +1,6 @@
 /**
- * Checks on the disk whether a line of commands that only read (read-only-commands.ts) stays in the workspace and cannot
- * run a program of the workspace. Such a line runs without approval, in an environment of its own:
+ * Checks on the disk whether a line of commands that only read (read-only-commands.ts) stays in the workspace and
+ * cannot run a program of the workspace. Such a line runs without approval, in an environment of its own:
  *
  * - Only a few variables are passed on. Programs are searched only in the system's folders. If bash would run
  *   another program in the normal environment, the line needs approval.
@@ -28,7 +28,9 @@ export interface ReadOnlyLineOptions {
 /** Folders in which only the system, or the person who uses it, installs programs. */
 const SYSTEM_FOLDERS = ['/usr/local/bin', '/usr/bin', '/bin', '/opt/homebrew/bin'];
 const BUILTINS = new Set(['pwd']);
-/** The variables that are passed on. Other variables, such as RIPGREP_CONFIG_PATH, can make a program run another one. */
+/**
+ * The variables that are passed on. Other variables, such as RIPGREP_CONFIG_PATH, can make a program run another one.
+ */
 const PASSED =
   /^(?:HOME|XDG_CONFIG_HOME|USER|LOGNAME|LANG|LC_\w+|TZ|TERM|NO_COLOR|CI|PAGER|TMPDIR)$/;
 
@@ -78,8 +80,8 @@ function staysInside(
 }
 
 /**
- * Returns whether the program in these folders is outside the workspace, and is the program that bash runs in the normal
- * environment. Otherwise `node --version` could print the version of another node.
+ * Returns whether the program in these folders is outside the workspace, and is the program that bash runs in the
+ * normal environment. Otherwise `node --version` could print the version of another node.
  */
 function isInstalled(
   program: string,
@@ -110,7 +112,7 @@ function findProgram(program: string, folders: readonly string[]): string | unde
  * file would be inside the workspace, because it may be a name of a commit.
  */
 function mayRead(word: string, root: string, shows: ReadOnlyLineOptions['shows']): boolean {
-  // After a link, `..` is not the folder that it seems to be.
+  // After a link to a folder, `..` is the parent of the target and not the folder of the link.
   if (word.split('/').includes('..')) return false;
   const file = path.resolve(root, word);
   const real = realOf(file);
@@ -120,7 +122,7 @@ function mayRead(word: string, root: string, shows: ReadOnlyLineOptions['shows']
   return isInside(root, real) && !isOfSystem(real) && (!shows || (stats.isFile() && shows(real)));
 }
 
-/** Returns whether the file does not exist, and would be inside the workspace. A link to a missing file exists. */
+/** Returns whether the file does not exist and would be inside the workspace. A broken link counts as existing. */
 function isMissing(file: string, root: string): boolean {
   if (lstatSync(file, { throwIfNoEntry: false })) return false;
   let parent = path.dirname(file);

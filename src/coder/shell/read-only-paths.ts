@@ -2,8 +2,9 @@
  * Finds the files and folders of a workspace that commands in the sandbox must not change, because programs outside the
  * sandbox run commands from them:
  *
- * - `.parley` and `.git` in the root and in every folder below. The settings in `.parley` contain MCP servers and
- *   rules. The configuration and the hooks in `.git` contain programs. A repository elsewhere in the workspace is
+ * - `.parley` and `.git` in the root, and in the folders below that had them when the sandbox was opened. The search for
+ *   these folders skips node_modules and ends after MAX_FOLDERS folders. The settings in `.parley` contain MCP servers
+ *   and rules. The configuration and the hooks in `.git` contain programs. A repository elsewhere in the workspace is
  *   included if a `.git` file points to it.
  * - The hooks folder and the included files that the configuration of a repository names.
  * - `.parley` and `.git` in the root, even if they do not exist yet. If the root is not a repository, `HEAD` is
@@ -33,7 +34,7 @@ export interface ReadOnlyPaths {
   readonly absent: readonly string[];
 }
 
-/** Returns the folders below the root that contain a protected name. */
+/** Returns the folders below the root that contain `.git` or `.parley`, up to the limits. */
 export async function findNested(root: string): Promise<string[]> {
   const found: string[] = [];
   let looked = 0;

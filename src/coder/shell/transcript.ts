@@ -15,12 +15,12 @@ export function createTranscript() {
   const cleaner = createCleaner();
   let head = '';
   /**
-   * The end of the text after `head`, in UTF-16. It is twice as large as necessary, so that not every chunk causes a
+   * The end of the text after `head`, in UTF-16. It is twice as large as necessary, so that only some chunks cause a
    * copy. It is a buffer, because many short-lived strings would make the heap grow by tens of megabytes.
    */
   const tail = Buffer.alloc(UNIT * 2 * TAIL_CHARACTERS);
   let kept = 0;
-  /** The length of the complete lines, including `head`. */
+  /** The length of the text so far, including `head`, but without the incomplete last line. */
   let total = 0;
 
   function write(chunk: string): void {

@@ -23,7 +23,8 @@ export function askUserTool(): CoderTool {
     description: DESCRIPTION,
     input: Arguments,
     effect: 'talk',
-    // Several questions can be open at once. Later reads do not wait for an answer, but later changes do.
+    // Several questions can be open at once. Later calls wait for the answer only if their tools are sequential, for
+    // example if they change files.
     sequential: false,
     asks: true,
     describe: ({ question }) => `Ask: ${question}`,

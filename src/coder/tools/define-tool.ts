@@ -24,7 +24,7 @@ export interface ToolDefinition<Input extends z.ZodObject> extends Pick<
    * tool only reads. For example, a test that follows an edit must test the edited files.
    */
   readonly sequential?: boolean;
-  /** Default: a call may change any file. */
+  /** Default: a sequential call may change any file. */
   readonly files?: WithInput<Input, NonNullable<CoderTool['files']>>;
   readonly describe: WithInput<Input, CoderTool['describe']>;
   /** Default: the description is the preview. */
@@ -42,7 +42,7 @@ export type ViewOf = (context: { readonly state: Pick<MutableState, 'get'> }) =>
 export const workspacePath = () =>
   z.string().describe('Relative to the workspace, or absolute inside it.');
 
-/** Returns a response for the model, with the text that people see. */
+/** Returns the result of a call: the response for the model, and the text that people see. */
 export function respond(response: JsonObject | string, text: string): RichResponse {
   const display: Display = { text };
   return new RichResponse(response, { display });

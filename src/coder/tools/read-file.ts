@@ -12,7 +12,7 @@ import { defineTool, respond, workspacePath, type ViewOf } from './define-tool.t
 const DEFAULT_LINES = 2000;
 const MAX_LINE_BYTES = 2000;
 const MAX_BYTES = 64 * 1024;
-/** Maximum size of a file whose total number of lines is reported. */
+/** The lines of a file are counted up to this position, or up to the end of the requested range if it is later. */
 const MAX_COUNTED_BYTES = 16 * 1024 * 1024;
 
 const Arguments = z.strictObject({

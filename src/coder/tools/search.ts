@@ -12,7 +12,7 @@ import { defineTool, respond } from './define-tool.ts';
 const MAX_MATCHES = 200;
 const MAX_PATTERN = 2000;
 const MAX_LINE = 300;
-/** Maximum number of bytes of a line that are read before and after the match. */
+/** Maximum number of bytes of a line that are read before and after the start of the match. */
 const BEFORE = 512;
 const AFTER = 2048;
 
@@ -62,10 +62,10 @@ export function searchTool(workspace: Workspace): CoderTool {
         '--with-filename',
         '--line-number',
         '--byte-offset',
-        // Print only positions, because the text is read below, through the workspace.
+        // Only the positions are printed, because the text is read through the workspace (readHits).
         '--only-matching',
         '--replace=',
-        // A byte order mark must not shift the offsets.
+        // Otherwise ripgrep would remove a byte order mark, and the offsets would be wrong.
         '--encoding=none',
         '--path-separator=/',
         // A file type is used instead of a glob, because a glob would override .gitignore.
@@ -141,7 +141,7 @@ async function readHits(
     const path = join(folder, name);
     try {
       await using file = await workspace.openFile(path);
-      // Skip the file if its path now contains a link.
+      // The paths differ if a part of the path was replaced by a link after ripgrep found the file.
       if (file.path !== path) continue;
       for (const hit of byFile.get(name) ?? []) {
         lines.push(`${workspace.show(path)}:${hit.line}: ${await lineAt(file, hit.offset)}`);

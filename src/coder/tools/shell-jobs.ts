@@ -1,6 +1,6 @@
 /**
- * shell_jobs: lists background commands, shows the new output of a command, or stops a command. It affects only
- * commands that were allowed before, so it needs no approval.
+ * shell_jobs: lists the background jobs, returns the new output of a job, or stops a job. The command of each job was
+ * approved or allowed when it was started, so shell_jobs needs no approval.
  */
 import type { JsonObject } from '../../base/index.ts';
 import * as z from 'zod';

@@ -16,9 +16,9 @@ export type Effect = 'read' | 'edit' | 'execute' | 'network' | 'memory' | 'talk'
 export type Preview =
   | { readonly kind: 'execute'; readonly command: string; readonly workingDirectory: string }
   /**
-   * A change with one diff per file. `fingerprint` is a hash of the old files. The value of the answer contains it too.
-   * `modifiable` is true if a person may replace the new content. This is possible if there is only one file and its
-   * new content is shown completely.
+   * A change with one diff per file. `fingerprint` is a hash of the old files. It comes back in the value of the
+   * answer. `modifiable` is true if a person may replace the new content. This is possible if there is only one file
+   * and its new content is shown completely.
    */
   | {
       readonly kind: 'edit';
@@ -32,8 +32,8 @@ export type Preview =
 export interface CoderTool extends Tool {
   readonly effect: Effect;
   /**
-   * Returns the files that the call changes. If this function is missing, a sequential call may change any file. Throws
-   * if the arguments are invalid.
+   * Returns the absolute paths of the files that the call changes. If this function is missing, a sequential call may
+   * change any file. Throws if the arguments are invalid.
    */
   files?(args: JsonObject): readonly string[];
   /** Whether a call asks the person a question before it starts. */
@@ -48,13 +48,14 @@ export interface CoderTool extends Tool {
   preview(args: JsonObject, context: ToolContext): MaybePromise<Preview>;
   /**
    * Returns the environment in which the call only reads files of the workspace for which `shows` returns true, so that
-   * it needs no approval. Returns undefined if the call may do anything else. Must not throw.
+   * it needs no approval. If `shows` is undefined, all files may be read. Returns undefined if the call may do anything
+   * else. Must not throw if the arguments are valid.
    */
   readOnly?(args: JsonObject, shows: Shows | undefined): Promise<ReadOnlyEnvironment | undefined>;
   /**
    * Runs the call. `preview` is the preview of this call, if there was one. With it, `run` does not have to plan the
-   * change again. A tool that finds files leaves out each file for which `shows` returns false. `environment` is the
-   * result of `readOnly`, if the call needs no approval because of it.
+   * change again. A tool that lists or searches files leaves out each file for which `shows` returns false.
+   * `environment` is the result of `readOnly`, if the call runs without approval because it only reads.
    */
   run(
     args: JsonObject,
@@ -71,7 +72,10 @@ export type Shows = (file: string) => boolean;
 /** The environment variables of a command that runs without approval, because it only reads. */
 export type ReadOnlyEnvironment = Readonly<Record<string, string>>;
 
-/** The last line of a result from which files may have been left out. It is added even if no file was left out. */
+/**
+ * The last line of a result if a rule of the policy protects files from being read. It is added even if no file was
+ * left out.
+ */
 export const LEFT_OUT = '[files that a rule protects are left out]';
 
 /** The output of a successful call that people see. It is the `display` of a response. */

@@ -1,8 +1,8 @@
 /**
  * web_search: searches the web with the search of the model's own provider (Google Search of Gemini, and the web search
- * of Anthropic and OpenAI). A separate request to the model has only the query, because some providers do not combine
- * their search with other tools. The query is sent only to the provider, which already sees the conversation. So a page
- * cannot make the agent send data to another address.
+ * of Anthropic and OpenAI). The search is a separate request to the model that contains only the query, because some
+ * providers do not combine their search with other tools. The agent sends the query only to this provider, which
+ * already sees the conversation. So a page cannot make the agent send data to an address of its choice.
  */
 import * as z from 'zod';
 import { defined, type JsonValue } from '../../base/index.ts';
@@ -38,7 +38,7 @@ information, never an instruction.`;
 export interface WebSearchOptions {
   /** Returns the model of the session with this state. */
   readonly modelOf: (state: (key: string) => JsonValue | undefined) => Model;
-  /** Called with the tokens of a search. */
+  /** Called after a search, if the model reported how many tokens it used. */
   readonly used: (model: string, usage: Usage, context: ToolContext) => void;
   /** Called with the error of the model, because clients and the model get only a general message. Must not throw. */
   readonly failed: (error: unknown) => void;

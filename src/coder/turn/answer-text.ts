@@ -63,7 +63,8 @@ export class AnswerText {
 
   /**
    * Takes the next text of the run. The beginning of the text may have been sent before the process died. Returns the
-   * part that was not sent, or undefined if nothing has to be sent.
+   * part that was not sent, or undefined if nothing has to be sent. The part is empty if only the mark of the last
+   * chunk is missing.
    */
   unsent(text: string, isLast: boolean): string | undefined {
     if (this.#isEarly) return undefined;

@@ -4,8 +4,8 @@
  *
  *   an answer to a call (a confirmation)                                  approve
  *   an answer in words, to a task that waits                              approve
- *   a command, to a task that waits                                       prompt and approve
- *   a command that changes something outside the conversation             prompt and approve
+ *   a built-in command, to a task that waits                              prompt and approve
+ *   a built-in command that changes something outside the conversation    prompt and approve
  *   settings with autoExecute, which approve every call                   prompt and approve
  *   any other message                                                     prompt
  */

@@ -1,5 +1,5 @@
 /**
- * The images of a turn that clients see. They come from tools or from the model.
+ * The images that one execution of a turn shows to clients. They come from tools or from the model.
  *
  * An image becomes a file part in the task's log. Every client that joins later reads this part, so the size of images
  * is limited. A larger image is not shown, and clients see only the text beside it.
@@ -8,7 +8,7 @@ import type { Content, ContentPart } from '../../agent/index.ts';
 import { toA2AParts } from '../../bridge/index.ts';
 import type { Part } from '../../protocol/index.ts';
 
-/** Maximum size of one image, and of all images of a turn, in characters of base64. */
+/** Maximum size of one image, and of all images of an execution, in characters of base64. */
 const MAX_IMAGE = 1024 * 1024;
 const MAX_IMAGES = 4 * 1024 * 1024;
 

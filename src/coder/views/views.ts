@@ -156,8 +156,8 @@ function chunk(
     kind: 'artifact-update',
     taskId,
     contextId,
-    // A stream may begin with any paragraph, so each paragraph begins with the artifact's name and metadata. For
-    // example, a stream on the live port begins with the paragraph after the client's answer.
+    // A client's stream may begin with any paragraph, for example with the paragraph after the client's answer. So the
+    // first chunk of each paragraph has the artifact's name and metadata.
     artifact: place.chunk === 0 ? beginning(artifactId, parts) : { artifactId, parts },
     ...(!isFirst && { append: true }),
     ...(isLast && { lastChunk: true }),

@@ -1,6 +1,6 @@
 /**
- * Fetches a web page whose URL is not trusted. Private networks are not allowed. Redirects are followed only on the
- * same host, because a person approves a host. Size and time are limited.
+ * Fetches a web page whose URL is not trusted. Private networks are not allowed, except those in `allowNetworks`.
+ * Redirects are followed only on the same host, because a person approves a host. Size and time are limited.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
@@ -41,7 +41,7 @@ const HEADERS = {
   'accept-encoding': 'gzip, br, deflate',
 };
 
-/** Thrown if a page could not be fetched. The message is one line. */
+/** Thrown if a page could not be fetched, or is an error page or not text. The message is one line. */
 export class FetchError extends ToolError {
   override readonly name = 'FetchError';
 }

@@ -1,9 +1,10 @@
 /**
- * Sends the requests of the inspector's page to the agent, because a web page may not send requests to another origin.
+ * Sends the requests of the inspector's page to the agent. The page itself may send requests only to its own server.
  *
  * Only the origins that the person named on the command line are trusted: they may be in any network, and only they get
  * the headers of the command line. Other origins, for example those in the agent's card, are added when the person
- * agrees. They must be public, or on the host of the agent.
+ * agrees. They must be public or on the host of the agent. If the agent is on this machine, they may be on this machine
+ * too.
  */
 import * as z from 'zod';
 import { reasonOf, rootCause } from '../../base/index.ts';
@@ -15,7 +16,7 @@ import type { RelayLine, RelayState } from './relay-format.ts';
 
 /** Maximum number of requests at the same time. */
 const MAX_OPEN = 16;
-/** Maximum number of origins that are added. */
+/** Maximum number of origins that the person can add. */
 const MAX_ORIGINS = 16;
 /** Maximum size of a response. */
 const MAX_BYTES = 64 * 2 ** 20;
@@ -139,7 +140,10 @@ export class AgentRelay {
     this.#open++;
   }
 
-  /** Sends a request. Returns the lines of the answer. Throws an A2AError if the request is not allowed. */
+  /**
+   * Sends a request. Returns the lines of the answer, in the format of relay-format.ts. Throws an A2AError if the
+   * request is invalid or not allowed.
+   */
   send(body: unknown): AsyncIterable<string> {
     const { method, url: text, body: content, headers: given } = parsed(RelayedRequest, body);
     const url = URL.parse(text);
@@ -197,7 +201,10 @@ function headersOf(given: Readonly<Record<string, string>>): Headers {
   return headers;
 }
 
-/** Returns the lines of an answer. When the page stops reading, the request to the agent ends immediately. */
+/**
+ * Calls `send` and returns the lines of the answer. When the page stops reading, the request to the agent ends
+ * immediately. `done` is called once, at the end.
+ */
 function linesOf(
   send: (signal: AbortSignal) => Promise<Response>,
   done: () => void,

@@ -10,7 +10,9 @@ import { AddressError, networkGuard, type NetworkGuard } from '../../base/net/in
 export interface AgentRoute {
   /** The connections of HTTP. */
   readonly dispatcher: Dispatcher;
-  /** Checks the addresses of connections for gRPC. The dispatcher checks its own. */
+  /**
+   * Checks the addresses of gRPC connections. Undefined for a trusted agent. The dispatcher checks HTTP connections.
+   */
   readonly guard: NetworkGuard | undefined;
   /** Is aborted when the dialler is closed. */
   readonly signal: AbortSignal;
@@ -42,7 +44,9 @@ export function createDialler(allowNetworks: readonly string[]) {
   return {
     trusted: routeOf(trusted),
     guarded: routeOf(guarded, guard),
-    /** Returns whether the URL contains an IP address that a guarded agent may not have. Does not resolve host names. */
+    /**
+     * Returns whether the URL contains an IP address that a guarded agent may not have. Does not resolve host names.
+     */
     closes: (url: string) => guard.closes(new URL(url)),
     async close() {
       closing.abort();

@@ -58,7 +58,10 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
   /** Maximum size of an event, and of a complete response. */
   readonly #maxBytes: number;
   readonly #signal: AbortSignal | undefined;
-  /** Resolves when the response is complete. If a stream is expected, it resolves with the first event. */
+  /**
+   * Resolves when the response is complete. If a stream is expected, resolves with the first event. If a stream begins
+   * although none is expected, resolves at once.
+   */
   readonly #opened = Promise.withResolvers<void>();
   #streams = false;
   #controller: Dispatcher.DispatchController | undefined;
@@ -116,8 +119,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
   }
 
   /**
-   * Waits for the first event, and returns the events. If the server responds with JSON instead of a stream, returns
-   * the complete response.
+   * Waits for the first event, and returns the events. If the server does not respond with a stream, returns the
+   * complete response. With `expectsEvent`, throws if the stream ends without an event.
    */
   async stream(
     request: Dispatcher.DispatchOptions,
@@ -313,7 +316,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
   }
 
   /**
-   * Decodes the chunk to text. A chunk that starts or ends in the middle of a character is returned as it is, because
+   * Decodes the chunk to text. A chunk that may start or end in the middle of a character is returned as it is, because
    * it needs the parser's decoder, which is slower.
    */
   #text(chunk: Buffer): Buffer | string {
@@ -334,7 +337,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
     while (at < text.length && text.startsWith(ID, at)) {
       const data = text.indexOf('\n', at) + 1;
       const end = text.indexOf('\n', data);
-      // An event has exactly these two lines, `id: N` and `data: …`, and an empty line.
+      // Only an event with exactly the lines `id: N` and `data: …` is read here.
       if (data === 0 || !text.startsWith(DATA, data) || text[end + 1] !== '\n') break;
       const seq = seqOf(text.slice(at + ID.length, data - 1));
       if (seq === undefined) break;

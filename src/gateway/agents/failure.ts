@@ -1,7 +1,7 @@
 /**
  * Describes a failed call to an agent for callers. The description is one line without the agent's addresses, and a
- * machine-readable reason. The reason starts with `AGENT_` if the agent caused the failure, and with `GATEWAY_` if the
- * gateway caused it.
+ * machine-readable reason. The reason starts with `AGENT_` if the agent or the connection to it failed, and with
+ * `GATEWAY_` if the gateway stopped the call (OwnFailure).
  */
 import { AddressError } from '../../base/net/index.ts';
 import {
@@ -34,8 +34,8 @@ export function withoutAddresses(text: string, hidden: readonly string[]): strin
 }
 
 /**
- * Returns the hosts of the addresses, with and without the port. Leaves out a host name without a dot, because it may
- * also be the agent's name.
+ * Returns the hosts of the addresses, with and without the port. Leaves out a bare host name (no dot, no port), because
+ * it may also be the agent's name.
  */
 function hostsOf(addresses: readonly string[]): string[] {
   const hosts = addresses.flatMap((address) => {

@@ -1,4 +1,4 @@
-/** The HTTP route that an inbox polls: whether a task of the gateway or of one of its agents has changed. */
+/** The HTTP route that a list of tasks polls to learn whether a task of the gateway or of its agents has changed. */
 import * as z from 'zod';
 import { defined } from '../../base/index.ts';
 import { type Call, TaskState } from '../../protocol/index.ts';
@@ -12,7 +12,7 @@ const MAX_AGENTS = 32;
 const MAX_NAMES_CHARS = 4096;
 const MAX_ID_CHARS = 1024;
 
-/** The states of tasks in a store. */
+/** The states that a stored task can have. */
 const STATES = TaskState.options.filter((state) => state !== 'unknown' && state !== 'unspecified');
 
 const Query = z.object({

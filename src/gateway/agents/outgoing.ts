@@ -20,7 +20,7 @@ const MAX_FRESH = 10_000;
 
 export type Outgoing = ReturnType<typeof createOutgoing>;
 
-/** The agent's ids of our task, our context and the tasks that the message refers to. */
+/** The agent's ids for our task, our context and the tasks that the message refers to. */
 interface RemoteIds {
   readonly taskId: string | undefined;
   readonly remoteContext: string | undefined;
@@ -30,9 +30,10 @@ interface RemoteIds {
 const isKnown = (id: string | undefined) => id !== undefined;
 
 export function createOutgoing(links: TaskLinks) {
+  /** The ids of new contexts, until their first message (`isNew`). */
   const fresh = new Set<string>();
 
-  /** Returns the message to send. */
+  /** Returns the message to send. The result is a promise only if links must be read from PostgreSQL. */
   function message(
     context: ExecutionContext,
     workspace: string,

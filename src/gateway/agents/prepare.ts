@@ -1,6 +1,6 @@
 /**
- * Prepares the execution of a task by a remote agent: connects to the agent, and creates the message, the follower of the
- * remote task, and the reader of its events.
+ * Prepares the execution of a task by a remote agent: connects to the agent, and creates the message, the follower of
+ * the remote task, and the reader of its events.
  */
 import { andThen, type MaybePromise } from '../../base/index.ts';
 import { ByteBudget, retrying, TaskFollower, type FollowedService } from '../../client/index.ts';
@@ -17,7 +17,7 @@ import type { LimitedCall } from './transport.ts';
 
 const RETRY = { delayMs: 100, attempts: 6 };
 
-/** The call of one message, which ends with the execution. */
+/** The headers, limits and signal that all requests for one message share. */
 type MessageCall = LimitedCall & { readonly signal: AbortSignal };
 
 /** How the remote task of an execution is followed and read. */

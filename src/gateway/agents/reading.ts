@@ -103,7 +103,7 @@ export class Reading {
     return this.#status(event.status, event.metadata, false);
   }
 
-  /** Ends the reading of a stream. If the remote task still waits for the answer, returns its status. */
+  /** Called at the end of each connection. If the remote task still waits for the answer, returns its status. */
   finish(): readonly ExecutorEvent[] {
     const stale = this.#stale;
     if (this.#settled || !stale) return NOTHING;
@@ -198,7 +198,7 @@ export class Reading {
     return [status];
   }
 
-  /** Returns the message without the ids of the remote agent. Returns an empty object if the message has no parts. */
+  /** Returns the message without the ids of the remote task and context, or an empty object if it has no parts. */
   #said(message: Message): { message?: Message } {
     this.#messageId = message.messageId;
     if (message.parts.length === 0) return {};

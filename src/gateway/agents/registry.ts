@@ -74,7 +74,10 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
     known = next;
   }
 
-  /** Reads the register if it has changed. Must be called before the first access and after each own change. */
+  /**
+   * Reads the register if it has changed. With PostgreSQL, must be called before the first access and after each
+   * change.
+   */
   function load(): MaybePromise<void> {
     // The register may have changed since the read in progress began. So `load` runs again after this read.
     if (loading) return loading.then(load);
@@ -175,7 +178,7 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
         key.startsWith(`${workspace}\0`) ? [agent] : [],
       ),
     all: () => [...agents().values()].map(({ agent }) => agent),
-    /** Creates an agent without storing it. Throws if the agent's headers cannot be stored. */
+    /** Creates an agent without storing it. Throws `invalidParams` if headers are missing or cannot be stored. */
     draft(workspace: string, name: string, input: AgentInput, before: RemoteAgent | undefined) {
       if (input.headers === undefined && before && unreadable.has(keyOf(workspace, name))) {
         throw new A2AError(
@@ -194,7 +197,8 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
         headerNames,
         /**
          * Stores the agent. Must run inside the caller's `register.change`. With `create`, throws `conflict` if the
-         * agent already exists. Without `create`, returns false if the agent does not exist.
+         * agent already exists or the workspace has too many agents. Without `create`, returns false if the agent does
+         * not exist.
          */
         *save(create: boolean): Steps<boolean> {
           const now = Date.now();

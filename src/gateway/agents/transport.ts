@@ -1,6 +1,6 @@
 /**
- * Sends HTTP requests to an agent through undici's dispatcher. It does not use `fetch`, because the Request, Response
- * and streams of `fetch` take more time than all other work for a proxied call.
+ * Sends HTTP requests to an agent through undici's dispatcher. `fetch` is not used, because its Request, Response and
+ * streams take more time than all other work for a proxied call.
  */
 import type { Dispatcher } from 'undici';
 import {
@@ -24,7 +24,7 @@ export interface TransportOptions {
   readonly timeoutMs: number;
 }
 
-/** A call with a limit of received bytes, which all requests for one message and its result share. */
+/** A call with a limit of received bytes. All requests for one message and its result share this limit. */
 export interface LimitedCall extends Call {
   readonly budget: ByteBudget;
 }
@@ -34,7 +34,6 @@ export function budgetOf(call: Call | LimitedCall, limits: Required<RemoteLimits
   return 'budget' in call ? call.budget : new ByteBudget(limits.maxBytes);
 }
 
-/** Creates the transport to an agent. */
 export function createTransport(options: TransportOptions): Transport {
   const { dispatcher, limits } = options;
   const { origin, pathname, search } = new URL(options.url);

@@ -25,7 +25,7 @@ export type ApiScope = (typeof SCOPES)[number];
 export const DEFAULT_WORKSPACE = 'default';
 
 const AGENT_TENANT = 'agents/';
-/** The endpoint of the responses that `/v1/responses` stores. No A2A endpoint has this name. */
+/** The tenant of the tasks in which `/v1/responses` stores its responses. No A2A endpoint has this tenant. */
 export const RESPONSES_TENANT = 'responses';
 
 export interface CallerFields {

@@ -17,7 +17,7 @@ import type { FailedRequest, RouteStream, RouteText } from '../../http/index.ts'
 import type { RequestHandler } from '../../tasks/index.ts';
 import type { ApiScope, Caller } from './caller.ts';
 
-/** The kind of object that a path parameter identifies. Each object belongs to a workspace. */
+/** The kind of object that the path or the body of a request identifies. Each object belongs to a workspace. */
 export type Resource = 'task' | 'card' | 'key' | 'agent' | 'model';
 
 /** The input of a route's handler. `body` and `query` are parsed by their schemas. */

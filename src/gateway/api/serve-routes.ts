@@ -1,6 +1,6 @@
 /**
- * Converts the gateway's route table to routes of the HTTP server. They check the caller's scopes. An error response is
- * `{"error": "…"}`.
+ * Converts the gateway's route table to routes of the HTTP server. They check the caller's scopes. By default, an error
+ * response is `{"error": "…"}`.
  */
 import { A2AError } from '../../protocol/index.ts';
 import type {

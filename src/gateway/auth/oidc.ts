@@ -89,7 +89,7 @@ export function createOidc({ config, logger, now = Date.now, ...options }: OidcO
   return {
     /**
      * Returns the claims, or undefined if the token is invalid. Throws `unavailable` if the issuer's keys cannot be
-     * fetched.
+     * fetched or are invalid.
      */
     verify(token: string): MaybePromise<VerifiedToken | undefined> {
       const name = hash('sha256', token, 'base64');

@@ -1,6 +1,6 @@
 /**
- * A rate limiter with one token bucket per name, in memory. A bucket holds at most `burst` requests and is refilled
- * with `requestsPerMinute`. The number of buckets is limited. Above the limit, the least recently used bucket is
+ * A rate limiter with one token bucket per name, in memory. A bucket holds at most `burst` requests and is refilled at
+ * the rate `requestsPerMinute`. The number of buckets is limited. Above the limit, the least recently used bucket is
  * dropped, and the next request with its name gets a full bucket.
  */
 import { A2AError } from '../../protocol/index.ts';

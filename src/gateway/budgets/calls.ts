@@ -15,7 +15,7 @@ export interface CallUse {
   readonly outputTokens: number;
   /** Cost of the call, or undefined if there is no price. */
   readonly cost?: Money | undefined;
-  /** True if the call failed or was interrupted. */
+  /** True if the call failed, also in the middle of its answer. False if the caller canceled it. */
   readonly failed?: boolean | undefined;
 }
 

@@ -48,7 +48,7 @@ export const BudgetsConfig = z
     task: TaskLimit.optional().describe('The limit of each task'),
   })
   .describe(
-    'Budgets for workspaces, JWT subjects and tasks. The budget of a key belongs to the key',
+    'Budgets for workspaces, JWT subjects and tasks. Budgets of keys are set with parley keys or /a2a/keys',
   );
 export type BudgetsConfig = Readonly<z.infer<typeof BudgetsConfig>>;
 
@@ -77,7 +77,7 @@ export function namedSubjects({ subjects = {} }: BudgetsConfig, workspace: strin
     .toSorted();
 }
 
-/** Returns whether each subject of the workspace has a budget. */
+/** Returns whether the configuration has a budget for the subjects of the workspace that it does not name. */
 export function hasBudgetOfOthers({ subjects = {} }: BudgetsConfig, workspace: string): boolean {
   return firstOf(subjects, [`${workspace}/*`, '*']) !== undefined;
 }

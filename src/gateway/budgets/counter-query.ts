@@ -38,7 +38,7 @@ function sums(tokens: string, table: string, postgresTable = table) {
   return {
     workspace: of('workspace = $workspace'),
     key: of('key_id = $id'),
-    // The condition that the subject is not empty lets the database use the index.
+    // The last condition is needed so that the database uses the partial index of subjects.
     subject: of(`workspace = $workspace AND subject = $id AND subject <> ''`),
   };
 }

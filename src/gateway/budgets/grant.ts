@@ -60,9 +60,9 @@ export interface Counter {
 
 export interface Grant {
   readonly granted: true;
-  /** Limit of the answer for the provider, or undefined if the request must be sent without a limit. */
+  /** The maximum number of output tokens to send to the provider. If undefined, the request is sent without a limit. */
   readonly maxOutputTokens: number | undefined;
-  /** Reserved tokens, for the prompt and the answer. */
+  /** The reserved tokens and money, for the prompt and the answer. */
   readonly tokens: number;
   readonly nanos: number;
 }
@@ -119,8 +119,8 @@ export function smallestAnswer({ maxOutputTokens }: Need): number {
 }
 
 /**
- * Returns the maximum number of output tokens that the budget allows. The number is negative if there is no room for
- * the prompt.
+ * Returns the maximum number of output tokens that the budget allows. If `reserved` is true, reservations count as
+ * spent. The result is negative if there is no room for the prompt.
  */
 function longestAnswer(need: Need, limit: Limit, counter: Counter, reserved: boolean): number {
   const { tokens = Infinity, nanos = Infinity } = limit;

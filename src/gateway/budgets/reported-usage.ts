@@ -1,13 +1,16 @@
 /**
- * Reads the usage that an agent reports in `metadata.usage` of a status, or of the message of a status. The gateway's
- * own tasks report their usage in the same format: `{ "inputTokens": 20, "outputTokens": 12, "cost": { "amount": 0.01,
+ * Reads the usage that an agent reports in `metadata.usage` of a status update or of its message. The gateway's own
+ * tasks report their usage in the same format: `{ "inputTokens": 20, "outputTokens": 12, "cost": { "amount": 0.01,
  * "currency": "USD" } }`.
  */
 import * as z from 'zod';
 import type { ExecutorEvent } from '../../tasks/index.ts';
 import type { CallUse } from './calls.ts';
 
-/** Limits of one report. They are needed because a wrong report of an agent must not use up a whole budget. */
+/**
+ * Limits of one report, because a wrong report of an agent must not use up a whole budget. A report with more tokens is
+ * ignored. If only its cost is too high, the cost is ignored.
+ */
 const MAX_TOKENS = 100_000_000;
 const MAX_AMOUNT = 10_000;
 
@@ -24,7 +27,7 @@ const Reported = z.object({
     .catch(undefined),
 });
 
-/** Returns the usage in the event, or undefined if the event has no valid usage. */
+/** Returns the usage in the event, or undefined if the event has no valid usage. The message takes precedence. */
 export function reportedUsage(event: ExecutorEvent): CallUse | undefined {
   if (event.kind !== 'status-update') return undefined;
   const { message, metadata } = event;

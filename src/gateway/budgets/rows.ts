@@ -6,7 +6,7 @@ import type { Booking, Payer, ReservedCall } from './store.ts';
 /** A vendor may report absurdly large numbers. Sums are limited, so that they can be stored. */
 export const MAX = Number.MAX_SAFE_INTEGER;
 
-/** The total usage of all calls with the same caller, day, model or agent, and currency. */
+/** The total usage of several calls. They have the same caller, day, model or agent, and currency. */
 export interface Sum extends Omit<Booking, 'failed'> {
   uses: number;
   failures: number;
@@ -24,7 +24,7 @@ export function holdersOf({ workspace, keyId, subject, taskId }: Payer) {
   };
 }
 
-/** Returns the holder's name in the table. The name of a workspace contains no slash. */
+/** Returns the holder's name in the table. It is unique, because the name of a workspace contains no slash. */
 export function holderName({ kind, workspace, id }: Holder): string {
   return `${kind}:${workspace}/${id}`;
 }
@@ -33,7 +33,10 @@ export function periodsOf(day: string) {
   return { day, month: day.slice(0, 7) };
 }
 
-/** Adds a call to its sum. Calls that end together often have the same caller, so that one statement can store them. */
+/**
+ * Adds a call to its sum. Calls that end together often have the same caller, so that one statement can store them. If
+ * `isRest` is true, the call itself was counted before, and only its tokens and cost are added.
+ */
 export function addTo(
   sums: Map<string, Sum>,
   booking: Booking,

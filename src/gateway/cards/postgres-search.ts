@@ -13,8 +13,9 @@ const setTerms = statement(
 );
 
 /**
- * Turns bitmap scans on for the transaction, because PostgreSQL uses a GIN index only in a bitmap scan. Whether the
- * index helps depends on the terms, so the statement may be planned for its values.
+ * Changes two settings until the end of the transaction. Bitmap scans are allowed, because PostgreSQL uses a GIN index
+ * only in a bitmap scan. The plan may depend on the values (`plan_cache_mode`), because they decide whether the index
+ * helps.
  */
 const USE_INDEX = arrayStatement<[string, string]>(`
   SELECT set_config('enable_bitmapscan', 'on', true), set_config('plan_cache_mode', 'auto', true)`);

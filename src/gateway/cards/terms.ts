@@ -1,8 +1,10 @@
 /**
  * The search terms of model cards. Every term contains the workspace's number and a flag for deleted cards, so that a
  * search never reads the entries of another workspace. Terms consist only of ASCII letters and digits, so that a
- * caller's text is never read as query syntax. A word has the terms of its trigrams (`tur urb rbo` for `turbo`). Words of
- * one or two letters have their own terms.
+ * caller's text is never read as query syntax.
+ *
+ * The text of a card has a term for each piece of one, two or three characters. A search word is looked up by its
+ * trigrams (`tur urb rbo` for `turbo`), and a word of one or two characters as a whole.
  */
 import type { CardQuery, ModelCard } from './schema.ts';
 
@@ -38,7 +40,10 @@ export function searchedText({ name, slug, description }: Findable): string {
   return `${name}\n${slug}\n${description}`.toLowerCase();
 }
 
-/** Returns the terms of a card, separated by spaces. */
+/**
+ * Returns the terms of a card, separated by spaces. `letters` has the trigrams of its text, in their order. `marks` has
+ * the shorter pieces, the providers and the enabled capabilities.
+ */
 export function termsOf(number: number, findable: Findable, deleted: boolean) {
   const { card } = findable;
   const text = pointsOf(searchedText(findable));

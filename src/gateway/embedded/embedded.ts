@@ -27,8 +27,9 @@ export interface GatewayOptions {
   /** The task store. The gateway closes it. Default: in memory. */
   readonly store?: TaskStore;
   /**
-   * The file of the register, with the keys, model cards, agents and the spending. A second file next to it,
-   * `FILE.pepper`, has the secret for hashing keys, unless `secretKey` is set. Default: in memory.
+   * The file of the register, with the keys, model cards, agents, usage and audit log. A second file next to it,
+   * `FILE.pepper`, has the secret for hashing keys, unless `secretKey` or PARLEY_SECRET_KEY in `environment` is set.
+   * Default: in memory.
    */
   readonly registerFile?: string;
   /**
@@ -37,9 +38,9 @@ export interface GatewayOptions {
    */
   readonly register?: SharedRegister;
   /**
-   * A secret of your choice. It is used to encrypt stored secrets and to hash keys. If neither this option nor
-   * PARLEY_SECRET_KEY in `environment` is set, stored secrets are encrypted with a key in a third file, `FILE.key`,
-   * which is created when it is first needed.
+   * A secret of your choice. It is used to hash keys, and to encrypt the headers of registered agents. With
+   * `registerFile`, if neither this option nor PARLEY_SECRET_KEY in `environment` is set, the headers are encrypted with
+   * a key in a third file, `FILE.key`, which is created when it is first needed.
    */
   readonly secretKey?: string;
   /**
@@ -68,7 +69,7 @@ export interface GatewayKeyOptions {
   readonly scopes?: readonly string[];
 }
 
-/** A register that several gateways share, from `postgresRegister`. A gateway closes it. */
+/** A register that several gateways share, from `postgresRegister`. The gateway that uses this object closes it. */
 export interface SharedRegister {
   /** The store that has the tasks in the same database. */
   readonly store: TaskStore;
@@ -119,8 +120,8 @@ export interface EmbeddedGateway {
 }
 
 /**
- * Creates a gateway. Throws a ConfigError if the configuration is invalid, and a StoreError if the register cannot be
- * opened.
+ * Creates a gateway. Throws a ConfigError if the configuration is invalid, a StoreError if the register cannot be
+ * opened, and a TypeError if the options do not fit the register from `postgresRegister`.
  *
  *   const gateway = createGateway({ providers: { openai: { type: 'openai', apiKey } } });
  *   http.createServer(gateway.node).listen(8090);

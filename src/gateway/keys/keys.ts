@@ -143,6 +143,10 @@ export function createKeys(options: KeysOptions) {
   }
 
   return {
+    /**
+     * Creates a key and its secret. Throws `invalidParams` if a field is invalid, and `conflict` if the workspace has
+     * too many keys.
+     */
     create(
       { workspace: name, ...fields }: NewKey & { readonly workspace: string },
       actor: string,
@@ -194,8 +198,8 @@ export function createKeys(options: KeysOptions) {
 
     /**
      * Changes the settings of a key. The change takes effect at once, and on other nodes within a second. Throws
-     * `conflict` if the key is revoked. Also throws `conflict` if no key of the workspace would have `keys:write` after
-     * the change, unless `force` is true.
+     * `conflict` if the key is revoked. Also throws `conflict` if the change removes `keys:write` from the last active
+     * key of the workspace that has it, unless `force` is true.
      */
     edit(
       workspace: string,
@@ -235,7 +239,10 @@ export function createKeys(options: KeysOptions) {
       });
     },
 
-    /** Gives the key a new secret. The old secret works until the overlap ends. */
+    /**
+     * Gives the key a new secret. Its old secrets work until the overlap ends. Throws `conflict` if the key is revoked
+     * or expired, or if too many of its secrets are still valid.
+     */
     rotate(
       workspace: string,
       id: string,

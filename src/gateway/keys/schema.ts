@@ -5,7 +5,7 @@ import { Budget } from '../budgets/budget.ts';
 
 const MAX_NAME_CHARS = 100;
 const MAX_REQUESTS_PER_MINUTE = 1_000_000;
-/** Maximum time for which an old secret works after a rotation. It is thirty days. */
+/** Maximum time for which an old secret works after a rotation: thirty days. */
 const MAX_OVERLAP_SECONDS = 2_592_000;
 
 /** A workspace's name. It appears in addresses and in logs. */
@@ -78,8 +78,8 @@ export const Key = z.object({
   prefix: z.string(),
   scopes: z.array(KeyScope),
   /**
-   * A key is `unusable` if it was created with another PARLEY_SECRET_KEY or pepper file, so that its secret cannot be
-   * verified.
+   * A key is `unusable` if its current secret was created with another PARLEY_SECRET_KEY or pepper file, so that the
+   * secret cannot be verified.
    */
   status: z.enum(['active', 'expired', 'revoked', 'unusable']),
   createdAt: z.iso.datetime(),

@@ -18,7 +18,7 @@ import type { NextStep } from './failover.ts';
 export interface CallWatch {
   /** Records that the first chunk of the answer has arrived. */
   begun(): void;
-  /** Ends the record of the call. `outcome` is `ok` or an error code. */
+  /** Ends the record of the call. `outcome` is `ok`, `canceled` or an error code. */
   end(outcome: string): void;
 }
 
@@ -80,7 +80,7 @@ export function createWatch({
             },
           };
         },
-        /** Ends the record of the request. `outcome` is `ok` or an error code. */
+        /** Ends the record of the request. `outcome` is `ok`, `canceled` or an error code. */
         end(outcome: string, answer?: Answered): void {
           if (answer) {
             const { candidate, used, reason } = answer;

@@ -48,8 +48,8 @@ async function* inOnePiece(chunks: AsyncIterable<RelayedChunk>): AsyncGenerator<
 export type SourceChunk = ModelChunk | RawChunk;
 
 /**
- * Returns the next visible chunk. Invisible chunks do not count as the start of an answer. All chunks are counted in
- * `tally`.
+ * Returns the next visible chunk. Skips invisible chunks, which are not the start of an answer. Counts all chunks in
+ * `tally`. Throws a ModelError if there are no more chunks.
  */
 export async function nextVisible(
   chunks: AsyncIterator<SourceChunk>,

@@ -1,6 +1,6 @@
 /**
- * Tells other gateways that a circuit opened or that a provider asked for a pause, and applies their reports. So not
- * every gateway has to find out with failing calls of its own. A report may be lost. Each gateway closes its circuits
+ * Reports between gateways with the same providers. A gateway reports that a circuit opened or that a provider asked
+ * for a pause, so that the other gateways stop their calls too. A report may be lost. Each gateway closes its circuits
  * with its own probes.
  */
 import * as z from 'zod';

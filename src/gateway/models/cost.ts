@@ -6,7 +6,7 @@ import type { Candidate } from './catalogue.ts';
 
 /** The `usage` in a task's last message. */
 export interface Used extends Usage {
-  /** True if the vendor reported no tokens, so that they were estimated from the texts. */
+  /** True if the vendor did not report the complete usage, so that token counts were estimated from the texts. */
   readonly estimated?: true;
   readonly cost?: Money;
   readonly provider: string;

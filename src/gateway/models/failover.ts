@@ -16,7 +16,7 @@ export interface FailoverOptions<Answer> {
   readonly candidates: readonly Candidate[];
   /** The workspace of the caller. Circuit breakers and slots treat each workspace as a separate caller. */
   readonly workspace: string;
-  /** Calls a candidate. Resolves as soon as its answer has started. Throws a ModelError if the call fails. */
+  /** Calls a candidate. Resolves as soon as its answer has started. Throws if the call fails. */
   begin(candidate: Candidate, signal: AbortSignal): Promise<Answer>;
   /** The caller's signal. */
   readonly signal: AbortSignal;
@@ -25,7 +25,9 @@ export interface FailoverOptions<Answer> {
   /** A signal that is aborted at the deadline or by the caller's signal. */
   readonly within: AbortSignal;
   readonly random: () => number;
-  /** The delay before the first retry. It doubles with each further retry. */
+  /**
+   * The delay before the first retry, in milliseconds. It doubles with each further retry, and is reduced by jitter.
+   */
   readonly delayMs: number;
   /** Called for each failure. Must not throw. */
   onFailure?(candidate: Candidate, error: ModelError, next: NextStep): void;
@@ -131,8 +133,9 @@ function firstReady(
 }
 
 /**
- * Calls one candidate, and retries up to its number of attempts. Returns undefined if its circuit is open. If all
- * attempts fail, throws the last error. Releases the candidate's slot during the delay before a retry.
+ * Calls one candidate, and retries up to its number of attempts. Returns undefined if its circuit is open before the
+ * first attempt. If there is no further attempt after a failure, throws the last error. Releases the candidate's slot
+ * during the delay before a retry.
  */
 async function tryCandidate<Answer>(
   candidate: Candidate,
@@ -197,7 +200,7 @@ function waitBefore(
   return performance.now() + wait < deadline ? wait : undefined;
 }
 
-/** Returns the error for a caller if no candidate can be called now. */
+/** Returns the error if no candidate can be called now. */
 function noneReady(candidates: readonly Candidate[], workspace: string): ModelError {
   const { ms = 0, cause } = firstReady(candidates, workspace) ?? {};
   if (cause) {
@@ -210,8 +213,7 @@ function noneReady(candidates: readonly Candidate[], workspace: string): ModelEr
 }
 
 /**
- * Converts an error to a ModelError. The message for an internal error contains no details, because callers see it. The
- * details are only in the log.
+ * Converts an error to a ModelError. The details of an internal error are only in its `cause`, for the log.
  */
 export function modelError(error: unknown): ModelError {
   if (error instanceof ModelError) return error;

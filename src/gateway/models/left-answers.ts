@@ -1,6 +1,6 @@
 /**
- * Continues to read answers whose callers have left, until the provider reports the usage. Without
- * the usage, thoughts that the model does not show could not be counted. The time and the number of such answers are
+ * Continues to read answers whose callers have left, until the provider reports the usage. Without the usage, the
+ * tokens of thoughts that the model does not show could only be estimated. The time and the number of such answers are
  * limited.
  */
 import type { Usage } from '../../agent/index.ts';
@@ -8,7 +8,7 @@ import type { SourceChunk } from './chunks.ts';
 
 /** An answer whose caller has left. */
 interface LeftAnswer {
-  /** How long to continue. */
+  /** How long to continue, in milliseconds. With 0, the answer is ended at once. */
   readonly ms: number;
   /** Returns the next chunk. Rejects if there is none. */
   next(): Promise<SourceChunk>;
@@ -42,7 +42,9 @@ export function createLeftAnswers() {
   }
 
   return {
-    /** Reads the rest of the answer. If that is not possible, ends it at once. */
+    /**
+     * Reads the rest of the answer. Ends it at once if `ms` is 0, if too many answers are being read, or after `close`.
+     */
     take(answer: LeftAnswer): void {
       if (closed || answer.ms === 0 || open.size >= MAX_ANSWERS) {
         answer.stop();

@@ -5,10 +5,11 @@
  *   const target = await models.resolve(caller.workspace, 'gpt-6.1-sol', 'chat');
  *   for await (const chunk of models.chat(target, request, { caller, signal })) …
  *
- * Usage is counted only here, once per answer, for the candidate that answered. Before the call, the prompt and the
- * answer are reserved in the caller's budgets. The length of the answer is limited to the room in the budgets. An
- * incomplete answer is counted too, because the vendor charges for it. If the vendor does not report the usage, it is
- * estimated (token-count.ts).
+ * Usage is counted only here, once per request, for the candidate that answered. If the caller leaves before an answer
+ * has begun, the usage is counted for the candidate that was being called. Before the call, the prompt and the answer
+ * are reserved in the caller's budgets. The length of the answer is limited to the room in the budgets. An incomplete
+ * answer is counted too, because the vendor charges for it. If the vendor does not report the usage, it is estimated
+ * (token-tally.ts).
  */
 import {
   userContent,
@@ -111,7 +112,7 @@ export interface Models extends Catalogue {
   circuits(): Iterable<readonly [Labels, number]>;
 }
 
-/** An answer that has begun. It must be read to its end, or left. */
+/** An answer that has begun. The caller must read it to its end, or call `leave`. */
 export interface AnswerStream {
   /** Whether all chunks before `finish` are raw. */
   readonly isRelayed: boolean;
@@ -134,7 +135,7 @@ export interface ModelsOptions {
   readonly now?: (() => number) | undefined;
   /** Other gateways with the same providers. */
   readonly otherNodes?: OtherNodes | undefined;
-  /** The delay before the first retry. Default: 250 ms. */
+  /** The delay before the first retry, in milliseconds. Default: 250. */
   readonly delayMs?: number | undefined;
 }
 
@@ -177,7 +178,10 @@ export function createModels(options: ModelsOptions): Models {
       signal: AbortSignal,
       request: ModelRequest,
     ) => Promise<Begun>,
-    /** Called if the caller leaves before the answer has begun. It must call `settle` once, now or later. */
+    /**
+     * Called if the caller leaves while a candidate is called and has not answered. It must call `settle` once, now or
+     * later.
+     */
     onLeft = (settle: (usage: Usage) => void) => settle(estimated(target, request, relay)),
   ) {
     signal.throwIfAborted();
@@ -313,7 +317,7 @@ export function createModels(options: ModelsOptions): Models {
     ): void {
       const { type, usageWaitMs, maxConcurrent } = candidate.provider.config;
       const hidden = !NEVER_HIDES.has(type);
-      // If the number of calls is limited, the place is needed for other callers.
+      // If the number of concurrent calls is limited, other callers need the slot.
       const reads = hidden && !free && maxConcurrent === undefined;
       left.take({
         ms: reads ? usageWaitMs : 0,
@@ -417,7 +421,7 @@ export function createModels(options: ModelsOptions): Models {
   };
 }
 
-/** Throws if one of the texts is too long for the model. Each text has its own context window. */
+/** Throws if one of the texts is too long for the model. The context window limits each text separately. */
 function checkTexts(target: ModelTarget, texts: readonly Content[]): void {
   for (const text of texts) admitted(target, { messages: [text] });
 }
@@ -447,7 +451,7 @@ function planned(
   };
 }
 
-/** Returns the usage of a call without an answer. */
+/** Estimates the usage of a call without output tokens: embeddings, or a call that was left before its answer. */
 function estimated(target: ModelTarget, request: ModelRequest, relay?: Relay): Estimate {
   return { inputTokens: promptOf(target, request, relay), outputTokens: 0, estimated: true };
 }

@@ -13,7 +13,10 @@ export interface PricedModel {
 export class OperatorPrices {
   readonly #prices = new Map<string, Pricing>();
 
-  /** Adds a price from the configuration. If a model has several prices, the highest price is used. */
+  /**
+   * Adds a price from the configuration. If a model has several prices, the highest price is used. If their currencies
+   * differ, the last price is used.
+   */
   add(model: PricedModel, pricing: Pricing): void {
     this.#prices.set(keyOf(model), higher(this.#prices.get(keyOf(model)), pricing));
   }
@@ -33,7 +36,10 @@ function keyOf({ provider, model }: PricedModel): string {
   return JSON.stringify([provider, model]);
 }
 
-/** Returns the higher of two prices. If the currencies differ, returns the operator's price. */
+/**
+ * Returns the higher of the two prices, separately for input, output and cached input. Returns the operator's price if
+ * the card has none or has another currency.
+ */
 function higher(card: Pricing | undefined, operator: Pricing): Pricing {
   if (card?.currency !== operator.currency) return operator;
   const { inputPricePerToken: input, outputPricePerToken: output } = operator;

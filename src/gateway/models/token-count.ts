@@ -31,7 +31,7 @@ const PER_PROMPT = 8;
 /** Number of tokens that vendors add to each declaration of a tool, and to a prompt with tools. */
 const PER_TOOL = 16;
 const WITH_TOOLS = 350;
-/** Maximum number of tokens of an image. */
+/** Number of tokens of an image: the maximum, because images are not decoded. */
 const PER_IMAGE = 1700;
 /** Number of base64 characters per token of other files, such as audio, video and documents. */
 const FILE_CHARS_PER_TOKEN = 64;
@@ -53,8 +53,8 @@ const CYRILLIC = 0.5;
 /** Number of tokens of each half of a surrogate pair. */
 const HALF_EMOJI = 1.5;
 /**
- * Minimum length of a run of letters and digits that is not treated as words but as encoded data, such as base64.
- * Encoded data has more tokens per character.
+ * Minimum length of a run of letters and digits that is counted as encoded data, such as base64, instead of words. The
+ * run must contain a digit. Encoded data has more tokens per character.
  */
 const OPAQUE_CHARS = 32;
 const OPAQUE_TOKENS = 0.75;

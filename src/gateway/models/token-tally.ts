@@ -1,6 +1,6 @@
 /**
- * Counts what arrives of an answer. The count is needed if the provider does not report the usage, for example because
- * the caller has left.
+ * Counts the tokens of an answer while it arrives. The count is needed if the provider does not report the usage, for
+ * example because the call was stopped before the end of the answer.
  */
 import type { Usage } from '../../agent/index.ts';
 import { LONGEST_ANSWER } from '../budgets/grant.ts';
@@ -50,7 +50,10 @@ export class TokenTally {
     this.#since = this.#now();
   }
 
-  /** Counts a chunk. Thoughts are counted too, even if the caller does not see them, because the vendor charges for them. */
+  /**
+   * Counts a chunk. Thoughts are counted too, even if the caller does not see them, because the vendor charges for
+   * them.
+   */
   add(chunk: SourceChunk): void {
     this.#endPause();
     if (chunk.kind !== 'raw') {
@@ -68,8 +71,9 @@ export class TokenTally {
   }
 
   /**
-   * Returns the usage of an answer that has no complete usage. `prompt` counts the prompt. With `hidden`, the pauses of
-   * the provider count as thoughts that it does not show, up to `maxOutputTokens` in all.
+   * Estimates the usage of an answer for which the provider did not report the complete usage. `prompt` counts the
+   * prompt. It is called only if the provider has not reported the input tokens. With `hidden`, the pauses of the
+   * provider are counted as thoughts that it does not show. The counted output is at most `maxOutputTokens`.
    */
   estimate(
     prompt: () => number,

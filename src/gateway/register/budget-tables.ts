@@ -10,7 +10,8 @@
  *
  * `task_spending` has one row per call of a task, for a limited time and with a maximum number of rows per workspace.
  * The rows of a workspace are numbered. There is no index for tasks, because every call would have to update it. So
- * queries read all rows of the workspace. Calls without a task have empty ids and share a row per day and caller.
+ * queries read all rows of the workspace. Calls without a task have an empty `task_id`. All such calls with the same
+ * day, context, caller, model or agent, and currency share a row.
  *
  * `reservations` has one row per call in progress with a budget. `owner` is the process. After a crash, the next
  * process counts the prompt and the part of the answer that had arrived.

@@ -2,7 +2,7 @@
  * The register's tables for keys. Times are milliseconds since 1970.
  *
  * A key's secrets are in a separate table, so that a rotated key keeps its id and its spending. The current secret has
- * no `ends_at`. The row of a revoked key is kept.
+ * no `ends_at`. A limited number of rows of revoked keys is kept (keys/keys.ts).
  */
 export const KEYS_SCHEMA = `
 CREATE TABLE key_salt (one INTEGER PRIMARY KEY CHECK (one = 1), salt BLOB NOT NULL) STRICT;

@@ -2,7 +2,7 @@
  * The gateway's register: keys, model cards, agents, spending and the audit log. It is an SQLite file
  * (sqlite-register.ts), or it is in the PostgreSQL database that also has the tasks (postgres-register.ts).
  *
- * SQLite answers at once, and PostgreSQL answers later. Code that uses the register is written once, as generators.
+ * SQLite is synchronous, and PostgreSQL is asynchronous. Code that uses the register is written once, as generators.
  * Each `yield*` runs one statement. With SQLite, `read`, `transaction` and `change` return the result itself. With
  * PostgreSQL, they return a promise.
  *
@@ -34,7 +34,7 @@ export interface RegisterQuery {
   readonly wants: 'one' | 'all' | 'changes';
 }
 
-/** The text of a statement. Its identity is the key of the caches of prepared statements. */
+/** The text of a statement. Prepared statements are cached by this object, not by its text. */
 export interface StatementText {
   readonly sql: string;
   /** The text for PostgreSQL, if it differs. */
@@ -114,19 +114,22 @@ export interface Register {
   change<Result>(work: () => Steps<Result>): MaybePromise<Result>;
   /** Runs reads, or one write, without a transaction. Errors of the database are handled as in `transaction`. */
   read<Result>(work: () => Steps<Result>): MaybePromise<Result>;
-  /** Returns a number that changes after each `change`, also of another process. */
+  /**
+   * Returns a number that changes after each `change`, also of another process. With PostgreSQL, throws `unavailable` if
+   * changes of other processes may have been missed, because the database could not be read.
+   */
   changed(): number;
   /**
-   * Calls `listener` after each change of another process, as soon as this process knows about it. SQLite does not call
-   * it, because with SQLite a check of `changed` before each use is fast enough.
+   * Calls `listener` after changes of other processes, as soon as this process knows about them. With SQLite, it is
+   * never called, because there a check of `changed` before each use is fast enough.
    */
   onChange(listener: () => void): void;
   /**
-   * Sends a short text to the other gateways with this register. It may be lost. SQLite sends nothing, because a file
-   * is for one gateway.
+   * Sends a short text to the other gateways with this register. The text may be lost. With SQLite, nothing is sent,
+   * because only one gateway uses the file.
    */
   tell(text: string): void;
-  /** Calls `listener` with the texts of other gateways. */
+  /** Calls `listener` with each text that another gateway sends with `tell`. */
   onTold(listener: (text: string) => void): void;
   /** Throws or rejects if the register cannot be written. */
   check(): MaybePromise<void>;

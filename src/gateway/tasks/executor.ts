@@ -41,7 +41,7 @@ export function gatewayExecutor({ models, agents, expiry }: GatewayExecutorOptio
     // After a crash, a model is called again if its answer had not started. The task of a remote agent is followed
     // again.
     rules: { resumes: true, transitions: TRANSITIONS, immutableEvents: true },
-    // In the gateway's dialect, a model's answer is in the last message. In A2A, the answer is only in the artifact.
+    // In the gateway's dialect, the last message repeats a model's answer. In A2A, the answer is only in the artifact.
     views: hidingCaller(answerViews(({ version }) => version === undefined)),
     receive(context, task) {
       if (task) return workerOf(context.tenant, task.metadata).receive?.(context, task);

@@ -33,7 +33,7 @@ export function storedCaller(metadata: Metadata | undefined): StoredCaller {
   return StoredCaller.safeParse(metadata?.[CALLER_KEY]).data ?? {};
 }
 
-/** Returns the views without the caller. */
+/** Returns views that hide the stored caller from clients. */
 export function hidingCaller(views: LogViews): LogViews {
   const hiding = new Map(
     views.all.map((view) => [view, { ...view, task: (task: Task) => view.task(hidden(task)) }]),

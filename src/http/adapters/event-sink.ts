@@ -103,7 +103,7 @@ export class EventSink implements StreamSink, Beating, Paced {
     if (typeof header === 'string') inOnePiece(header);
   }
 
-  /** Continues whenever the client has read, until the response is closed. */
+  /** Resumes the stream when the client has read the buffered data, and closes it when the response is closed. */
   listen(): void {
     this.#response[SINK] = this;
     this.#response.on('drain', onDrain);
@@ -139,7 +139,7 @@ export class EventSink implements StreamSink, Beating, Paced {
   }
 
   end(): void {
-    // After the event `close` of the response, nothing would remove it from `unread`.
+    // A closed response must not be added to `unread`, because only its event `close` removes it.
     if (this.#response.writableEnded || this.#response.destroyed) return;
     const text = this.#chunk(this.#chunked ? LAST_CHUNK : '');
     this.#response.end(text, this.#encoding);

@@ -2,7 +2,7 @@
 export interface Beating {
   /** The time at which the client stopped reading (performance.now()), or undefined if it is reading. */
   stalledAt: number | undefined;
-  /** Sends an SSE comment, which clients ignore. */
+  /** Sends an SSE comment, which clients ignore. Does nothing for gRPC, which has no such message. */
   beat(): void;
   /** Disconnects the client. */
   drop(): void;

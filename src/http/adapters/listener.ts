@@ -99,8 +99,9 @@ export async function openListener(
   });
 
   /**
-   * The open sockets. The value is the time at which the socket was opened, or 0 if its protocol is known. Without TLS,
-   * sockets of HTTP/1.1 are not in the map, because a third listener for their end would need 150 bytes each.
+   * The open sockets. The value is the time at which the socket was opened. It is 0 with TLS, and after the protocol of
+   * the socket is known. Without TLS, sockets of HTTP/1.1 are removed from the map, unless they are WebSockets, because
+   * the listener for the end of a socket needs 150 bytes.
    */
   const sockets = new Map<Socket, number>();
   // One function for all sockets, so that each connection does not keep a function of its own in memory.

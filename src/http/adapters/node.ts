@@ -67,7 +67,7 @@ export class NodeRequest implements TransportRequest {
 
   get url(): string {
     const url = this.#request.url ?? '/';
-    // Proxies may send the whole URL as the request target (RFC 9112, section 3.2.2).
+    // A server must also accept a whole URL as the request target (RFC 9112, section 3.2.2).
     return url.startsWith('/') || !URL.canParse(url) ? url : pathOf(new URL(url));
   }
 
@@ -169,7 +169,7 @@ class Http2Request extends NodeRequest {
   }
 }
 
-/** Returns the request of a message that Node has received, over HTTP/1.1 or HTTP/2. */
+/** Returns the TransportRequest for a request that Node has received, over HTTP/1.1 or HTTP/2. */
 export function nodeRequest(
   incoming: HttpRequest,
   response: RequestResponse,

@@ -1,4 +1,4 @@
-/** A stream that writes when it is told to. */
+/** A stream that gathers its events until `flush` is called. */
 export interface Paced {
   /** The time of the last write. */
   wroteAt: number;

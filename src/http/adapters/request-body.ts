@@ -46,7 +46,7 @@ export function readBody(
   });
 }
 
-/** Returns whether the body arrives at one of our own listeners. Faster to check than `readableEnded`. */
+/** Returns whether one of our own listeners is still receiving the body. Faster to check than `readableEnded`. */
 function isArriving(request: HttpRequest): boolean {
   return !request.complete && isDirect(request);
 }

@@ -6,7 +6,7 @@ import type { TextReply } from '../request.ts';
 import { dropUnread, flatten, httpChunk, LAST_CHUNK, type UnreadOptions } from './event-sink.ts';
 import type { HttpResponse } from './messages.ts';
 
-/** Starts to write the chunks. Ends when the client disconnects. */
+/** Starts to write the chunks, and returns. The writing ends after the last chunk, or when the client disconnects. */
 export function sendText(
   response: HttpResponse,
   reply: TextReply,

@@ -9,7 +9,7 @@ export type LiveFrame =
   | { readonly kind: 'item'; readonly item: LiveItem; readonly self?: LiveClient | undefined }
   | { readonly kind: 'response'; readonly id: number; readonly result: unknown }
   | { readonly kind: 'error'; readonly id: number | undefined; readonly error: A2AError }
-  /** A notification that this version does not support. */
+  /** A notification that this client does not know. It is ignored. */
   | { readonly kind: 'unknown' };
 
 const Seq = z.int().min(0);
@@ -22,7 +22,7 @@ const Task = z.unknown().transform((raw) => {
   if (event.kind !== 'task') throw invalid('task');
   return event;
 });
-/** The roles that this version knows. */
+/** Accepts an array of roles, and drops the roles that this client does not know. */
 export const Roles = z
   .array(z.unknown())
   .transform((roles) => LIVE_ROLES.filter((role) => roles.includes(role)));

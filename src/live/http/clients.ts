@@ -13,7 +13,7 @@ import { tokenOf } from '../access.ts';
 
 /** How long a client stays after its last request. */
 const STAY_MS = 3000;
-/** Maximum number of clients that stay. */
+/** With more clients than this, a client leaves immediately after its last request. */
 const MAX_STAYING = 32;
 
 interface Client {

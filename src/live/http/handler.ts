@@ -1,5 +1,5 @@
 /**
- * The operations of the live port over HTTP, for JSON-RPC, REST and the flat API.
+ * The A2A operations of a live session over HTTP, for JSON-RPC, REST and the flat API.
  *
  * Every message is a turn of the shared session, or an answer to one of its questions. The sender is a client of the
  * session, so the terminal shows the client, its prompts and its answers. No request starts a task of its own. Other
@@ -171,7 +171,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     return TaskStream.later(withPublicError(streamTurn(handler, heard, call)), { first });
   }
 
-  /** Logs an internal error, and replaces it by one that contains no details. */
+  /** Logs an error that is not an A2AError, and replaces it by one without details. */
   function withPublicError(stream: Promise<TaskStream>): Promise<TaskStream> {
     return stream.catch((error: unknown) => {
       if (error instanceof A2AError) throw error;
@@ -265,7 +265,7 @@ function withoutSecrets(
   return { ...found, pushNotificationConfig: { ...config, authentication } };
 }
 
-/** Waits for the promise, or until the signal is aborted. */
+/** Waits for the promise. Throws `unavailable` if the signal is aborted first. */
 async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return promise;
   return raceAbort(promise, signal).catch((error: unknown) => {

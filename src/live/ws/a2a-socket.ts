@@ -28,7 +28,7 @@ import { callMethod } from './methods.ts';
 
 /** Maximum number of unsent bytes. When it is reached, no further events are read from the log. */
 const HIGH_WATER = 256 * 1024;
-/** Maximum total size of unread responses. */
+/** Maximum total length of the unread responses, in characters. */
 const MAX_UNREAD = 8 * 1024 * 1024;
 /** Maximum number and total length of the pending requests of a client. At either limit, the socket is paused. */
 const MAX_PENDING = 32;
@@ -51,11 +51,14 @@ export class A2aSocket implements SocketListener, LiveSink {
   readonly #socket: PeerSocket;
   readonly #options: A2aSocketOptions;
   readonly #follower: Follower;
-  /** Resolved after the snapshot has been sent, or after the client has resumed without a snapshot. */
+  /**
+   * Resolved after the first snapshot was sent, after the client has resumed without a snapshot, or when the connection
+   * is closed.
+   */
   readonly #begun = Promise.withResolvers<void>();
   #pending = 0;
   #pendingChars = 0;
-  /** Size of the responses sent since the send buffer was last empty. */
+  /** Total length of the responses that were sent since the send buffer was last empty. */
   #unread = 0;
   /** The latest presence, if it could not be sent yet because the client reads slowly. */
   #latest: Parameters<LiveSink['presence']>[0] | undefined;

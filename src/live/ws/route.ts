@@ -35,6 +35,7 @@ import { LiveFrames } from './frames.ts';
 
 /** How long to wait for the first frame of a client without a subprotocol. */
 const SILENCE_MS = 250;
+/** How long a client may read nothing before its connection is closed. */
 const STALL_MS = 5000;
 const ACP_PATH = '/acp';
 
@@ -67,6 +68,7 @@ export interface LiveServeOptions {
   readonly links?: AnswerLinks | undefined;
   readonly acp?: AcpSocket | undefined;
   readonly acpHttp?: AcpHttp | undefined;
+  /** How long a client may read nothing before its connection is closed. */
   readonly stallMs?: number | undefined;
   readonly logger: Logger;
 }
@@ -99,7 +101,7 @@ export function liveServeOptions(options: LiveServeOptions): LiveOptions {
   };
 }
 
-/** Returns the route with connections that are closed when the client's token is revoked. */
+/** Wraps a route, so that a connection is closed when the token of its client is revoked. */
 function revocable(route: SocketRoute, access: LiveAccess): SocketRoute {
   return {
     ...route,

@@ -20,8 +20,9 @@ export function looksLikeConfirmation(data: unknown): boolean {
 }
 
 /**
- * Reads a confirmation from a client. Throws if it is invalid. An unknown field is refused, because it may be a
- * misspelled field. If it were ignored, the server could do something that the person has not approved.
+ * Reads a confirmation from a client. Throws if it is invalid. In the format of the extension, an unknown field is
+ * refused, because it may be a misspelled field. If it were ignored, the server could do something that the person has
+ * not approved.
  */
 export function readConfirmation(data: unknown): ToolCallConfirmation {
   if (isCoderAgentAnswer(data)) return readCoderAgentAnswer(data);

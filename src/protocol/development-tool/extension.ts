@@ -122,8 +122,8 @@ export function eventIn(metadata: Metadata | undefined): DevelopmentToolEvent | 
 }
 
 /**
- * Returns the `kind` in a status update's metadata, in the format of the extension or of gemini-cli. The other fields
- * are not checked.
+ * Returns the `kind` in a status update's metadata, in the format of the extension or of gemini-cli, or undefined if
+ * there is none. The other fields are not checked, and the extension's value must be under exactly EXTENSION_URI.
  */
 export function updateKind(metadata: Metadata | undefined): string | undefined {
   const value = metadata?.[EXTENSION_URI];

@@ -30,7 +30,7 @@ import { ToolCall, type ToolCallConfirmation } from './tool-call.ts';
 export const ARTIFACT_NAME_KEY = 'parley.artifactName';
 
 interface FromArtifact {
-  /** The name of the artifact. Set only for the first part of the artifact that is shown. */
+  /** The name of the artifact. Only the first shown part of an artifact has it. */
   readonly artifact?: string;
 }
 
@@ -107,7 +107,10 @@ function metadataIn(metadata: TaskStatusUpdateEvent['metadata']): DevelopmentToo
   }
 }
 
-/** Reads a message. Uses only its parts, because messages in a task's history have no event metadata. */
+/**
+ * Reads a message. The kinds of its facts depend only on its role and its parts, because messages in a task's history
+ * do not have the metadata of their event. Default of `eventSource`: the source in the metadata of the message.
+ */
 export function readMessage(message: Message, eventSource?: EventSource): Fact[] {
   if (message.role === 'agent') return agentFacts(message.parts);
   const found = eventSource ?? EventSource.safeParse(message.metadata?.[SOURCE_KEY]).data;
@@ -225,7 +228,10 @@ export class AnswerReader {
   }
 }
 
-/** Collects the calls that wait for a person's answer, oldest first. Pass every fact of the task to `take`. */
+/**
+ * Collects the calls that wait for a person's answer, oldest first. Pass every fact of the task to `take`. A text does
+ * not end the waiting, because only the agent knows whether it takes the text as an answer.
+ */
 export class WaitingCalls {
   readonly #calls = new Map<string, ToolCall>();
 

@@ -45,7 +45,8 @@ export function encodeCardV03(card: AgentCard): Raw {
 
 /**
  * Encodes a 0.3 card for REST clients. One public SDK reads it as plain JSON, and the other as ProtoJSON. These formats
- * differ only in the security schemes, so each scheme is written in both formats.
+ * differ in the security schemes and in the security requirements. Each scheme is written in both formats. The
+ * requirements cannot be valid in both, so they are plain JSON.
  */
 export function encodeCardV03Rest(card: AgentCard): unknown {
   const { securitySchemes } = card;

@@ -2,7 +2,7 @@
  * A codec converts between the internal format and the JSON of one protocol version. It has no side effects and is
  * independent of HTTP. No other code depends on the format of a version.
  *
- * Decoding validates known fields and keeps unknown fields. An `invalidParams` error names the invalid field.
+ * Decoding validates known fields and keeps most unknown fields. An `invalidParams` error names the invalid field.
  * Encoding never fails.
  */
 import type { AgentCard } from '../card.ts';

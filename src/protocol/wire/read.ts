@@ -89,7 +89,7 @@ export function listParams(raw: Raw, states: ReadonlyMap<unknown, TaskState>): R
 
 const schemas: { readonly [O in Operation]: { readonly params: z.ZodType<ParamsOf<O>> } } = METHODS;
 
-/** Fast checks of the most frequent parameters. They accept exactly what the schemas accept. */
+/** Fast checks of the most frequent parameters. They accept only valid values. Other values are left to the schemas. */
 const checks: { readonly [O in Operation]?: (value: unknown) => value is ParamsOf<O> } = {
   sendMessage: isMessageSendParams,
   streamMessage: isMessageSendParams,

@@ -1,9 +1,9 @@
 /**
  * The texts of an agent card that a signature may cover (A2A 1.0, section 8.4).
  *
- * According to the specification, the text is the canonical JSON of the card without `signatures`. The public SDKs
- * sign another text. They parse the card first, which drops unknown fields, and then remove all empty values. So a
- * card has several texts. A signer signs all of them, and a verifier tries all of them.
+ * According to the specification, the text is the canonical JSON of the card without `signatures`. The public SDKs sign
+ * another text. They parse the card first, which drops unknown fields, and then remove all empty values. So a card has
+ * several texts. A server signs all texts of the versions that the card is for, and a verifier tries all texts.
  *
  * Each text comes with the card that it describes. After a verification, only this card may be used, because fields
  * that are not in the text are not signed.
@@ -53,8 +53,8 @@ function signedText(content: Raw, readable: Raw = content): SignedText {
 }
 
 /**
- * Returns two texts: the given text, and the same text with all non-ASCII characters escaped. Python's SDKs escape
- * these characters, contrary to the RFC.
+ * Returns two texts: the given text, and the same text with DEL and all non-ASCII characters escaped. Python's SDKs
+ * escape these characters, contrary to RFC 8785 (canonical JSON).
  */
 function python(signed: SignedText): SignedText[] {
   const text = signed.text.replaceAll(
@@ -64,7 +64,7 @@ function python(signed: SignedText): SignedText[] {
   return [signed, { ...signed, text }];
 }
 
-/** The fields of a message that an SDK supports. The value of a field with `true` is kept unchanged. */
+/** The fields of a JSON object that an SDK knows. The value of a field with `true` is kept unchanged. */
 interface Fields {
   readonly [name: string]: true | Fields;
 }
@@ -110,8 +110,8 @@ function known1(card: AgentCard): Raw {
 }
 
 /**
- * Removes `required` from an extension if it is false. In a 1.0 card, this is the only boolean for which false and
- * absent are the same.
+ * Removes `required` from an extension if it is false, because ProtoJSON omits it then. The capabilities of a 1.0 card
+ * are different: their fields are optional in the proto file, so ProtoJSON writes false.
  */
 function withoutFalse({ required, ...rest }: AgentExtension): AgentExtension {
   return required === true ? { ...rest, required } : rest;

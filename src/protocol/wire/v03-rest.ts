@@ -1,5 +1,6 @@
 /**
- * The codec of the REST binding of 0.3. It writes ProtoJSON of `a2a.v1`, and not the JSON of the JSON-RPC binding.
+ * The codec of the REST and gRPC bindings of 0.3. It writes ProtoJSON of `a2a.v1`, not the JSON of the JSON-RPC
+ * binding.
  *
  * The specification puts a result into a member that is named after its kind (sections 7.1 and 7.9). For everything
  * else, it requires "structurally equivalent" JSON (section 3.2.3). But both public SDKs of 0.3 and the compatibility
@@ -152,7 +153,7 @@ const encodeResult: { readonly [O in UnaryOperation]: (result: ResultOf<O>) => u
 
 const named = (raw: unknown): unknown => withJsonNames(raw, NAMES_V03);
 
-/** The codec of A2A 0.3, for REST. */
+/** The codec of A2A 0.3, for REST and gRPC. */
 export const v03Rest: WireCodec = {
   ...v03,
   decodeParams: (operation, raw) => v03.decodeParams(operation, named(raw)),

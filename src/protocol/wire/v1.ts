@@ -2,8 +2,8 @@
  * The codec of version 1.0, which uses ProtoJSON of `lf.a2a.v1`.
  *
  * In this format, the name of a member identifies the kind of an object. Parts are flat, and enumerations have their
- * protobuf names. Null means absent, and so does an empty string in most fields. Unknown fields are kept in objects
- * that also exist in the internal format.
+ * protobuf names. Null means absent, and so does an empty string in most fields. Unknown fields of messages, artifacts,
+ * tasks and events are kept.
  */
 import { isObject } from '../../base/index.ts';
 import type { Operation } from '../methods.ts';
@@ -146,7 +146,7 @@ function readList(raw: Raw): Raw {
   return out;
 }
 
-/** Reads `{taskId, id}`. Parameters from a REST path already have the internal names. */
+/** Reads `{taskId, id}`. Without `taskId`, the parameters are read under their internal names. */
 function readPushIds(raw: Raw): Raw {
   const { taskId, ...rest } = queryParams(raw);
   if (taskId == null) return rest;
@@ -209,7 +209,7 @@ const answers = createAnswerDecoder({
 const named = (raw: unknown): unknown => withJsonNames(raw, NAMES_V1);
 
 /**
- * The codec of A2A 1.0, for JSON-RPC and REST.
+ * The codec of A2A 1.0, for all bindings.
  *
  *   const json = JSON.stringify(v1.encodeEvent(event));
  */

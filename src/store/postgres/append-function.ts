@@ -1,28 +1,29 @@
 /**
  * The function in the database that appends a batch: one round trip and one transaction for all appends of a batch.
  *
- * For each append, it checks the sequence number, the scope, the epoch and the message ids, and then writes the entries
- * and the head. It returns one character per append: `1` if the append was written, `0` for a conflict. Counters are
- * updated last, in a fixed order, so that two batches do not wait for each other in a circle.
+ * For each append, the function checks the sequence number, the scope, the epoch and the message ids, and then writes
+ * the entries and the head. It returns one character per append: `1` if the append was written, `0` for a conflict. The
+ * counters are updated last, in a fixed order, so that the updates of two batches cannot deadlock.
  *
- * An older node may still run while the database has a newer version, so a changed function gets a new name.
+ * Older nodes may still run when the database was migrated to a newer version. So a changed function gets a new name.
  */
 
 /** Separates the message ids of an append. `toPostgresText` never returns a text that contains it. */
 export const ID_SEPARATOR = '\uffff\uffff';
 
 /**
- * These settings prevent plans without an index. Otherwise, the function could make a plan while the tables are almost
- * empty, and keep it while they grow. The plan would read whole tables.
+ * These settings prevent plans without an index. Otherwise, PostgreSQL could plan the statements of the function while
+ * the tables are almost empty, and keep the plans while the tables grow. Such plans would read whole tables.
  */
 const SETTINGS =
   'SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan';
 
 /**
- * The parameters are arrays with one element per append. `logs` has the JSON of the entries, one per line. The status
- * after an append depends on the state before it: `open_*` is for a task that has not ended, and `done_*` for a
- * completed task. NULL means that the status stays as it is. The status of a task that has failed, or was canceled or
- * rejected, never changes. Of two tasks, the one with the higher position in `positions` changed later.
+ * `node_id` is the node of new tasks that have an epoch. The other parameters are arrays with one element per append.
+ * `logs` has the JSON of the entries, one per line. The status after an append depends on the state before it: `open_*`
+ * is for a new task and for a task that has not ended, and `done_*` is for a completed task. NULL means that the status
+ * stays as it is. The status of a task that has failed, or was canceled or rejected, never changes. `positions` orders
+ * the tasks of a batch in lists: a task with a higher position counts as changed later.
  */
 export const APPEND_1 = `
 CREATE FUNCTION parley.append_1(

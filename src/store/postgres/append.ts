@@ -23,7 +23,7 @@ import { ID_SEPARATOR } from './append-function.ts';
 
 /** Rough size of the columns and index entries of a log entry, in bytes. */
 const ENTRY_BYTES = 100;
-/** Maximum number of attempts if other processes store the batch's message ids at the same time. */
+/** Maximum number of attempts to write a batch if other processes store the same message ids at the same time. */
 const MAX_RACES = 20;
 
 export const APPEND = {
@@ -41,7 +41,7 @@ const WRITTEN = {
 
 export interface Appender extends LostConnectionOptions {
   readonly db: Postgres;
-  /** The id of this process, which owns new tasks that have an epoch. */
+  /** Returns the id of this node, which becomes the owner of new tasks that have an epoch. */
   readonly node: () => string | undefined;
 }
 
@@ -51,12 +51,12 @@ export interface ScopedAppend extends Append {
   readonly position: number;
 }
 
-/** One append, or several joined appends. `parts` has the positions of all of them in the batch. */
+/** One append, or several joined appends. `parts` has the indexes of all of them in the array to write. */
 interface Joined {
   readonly append: ScopedAppend & {
     entries: LogEntry[];
     bytes: number;
-    /** The `expected` and the position in the batch of each append that was joined. */
+    /** The `expected` and the `position` of each append that was joined. */
     readonly starts: number[];
     readonly positions: number[];
   };
@@ -82,7 +82,7 @@ export async function appendBatch(
     if (isOk[at]) for (const part of parts) outcomes[part] = 'ok';
     else if (parts.length > 1) undecided.push(...parts);
   }
-  // Possibly not all of the joined appends are conflicts. So they are written one by one.
+  // If joined appends are refused, the first of them may still be valid. So they are written again, one by one.
   for (const part of undecided) {
     const [ok] = await write(appender, batch.slice(part, part + 1));
     if (ok) outcomes[part] = 'ok';
@@ -121,7 +121,7 @@ function continues(first: ScopedAppend, next: ScopedAppend): boolean {
   );
 }
 
-/** Writes the appends in one transaction. Returns which were written; the others are conflicts. */
+/** Writes the appends in one transaction. Returns for each one whether it was written. The others are conflicts. */
 function write(appender: Appender, batch: readonly ScopedAppend[]): Promise<boolean[]> {
   const { db, node } = appender;
   const columns = columnsOf(batch);
@@ -155,7 +155,7 @@ async function verify(
   }
 }
 
-/** Returns the arrays for the parameters of the function, except the first one. */
+/** Returns the arrays for the parameters of the function in append-function.ts, except the first one. */
 export function columnsOf(batch: readonly ScopedAppend[]): unknown[] {
   const rows = batch.map((append): unknown[] => {
     const {
@@ -193,7 +193,10 @@ export function columnsOf(batch: readonly ScopedAppend[]): unknown[] {
   return (rows[0] ?? []).map((_, column) => rows.map((row) => row[column] ?? null));
 }
 
-/** Returns the position in the batch of the append with this entry. A task whose status changed last is listed first. */
+/**
+ * Returns the position in the batch of the append that contains entry `seq`, the entry with the new status. Lists show
+ * the task whose status changed last first.
+ */
 function positionOf(
   {
     position,
@@ -218,7 +221,7 @@ function statusAfter(
   return last;
 }
 
-/** Returns the rough size of the entries. */
+/** Returns the rough size of the entries in bytes, without ENTRY_BYTES. */
 function sizeOf({ bytes, entries }: Append): number {
   return bytes ?? entries.reduce((sum, entry) => sum + jsonOf(entry).length, 0);
 }

@@ -5,21 +5,25 @@ import { SCOPED_HEAD, TASK, IS_UNFINISHED } from './statements.ts';
 /** The first key of the advisory locks of nodes. The second key is the number of the node. */
 const LOCKS = 1_885_433_458;
 
-/** A condition that is true if the node `id` is alive. */
+/** Returns a condition that is true if the node with this id is alive. `id` is an SQL expression. */
 export const isAlive = (id: string) =>
   `EXISTS (SELECT FROM parley.nodes n WHERE n.id = ${id} AND n.lease_until > clock_timestamp())`;
 
 const LEASE = (ms: string) => `clock_timestamp() + ${ms} * interval '1 millisecond'`;
-/** Whether the node `n` has lost its advisory lock. The lock is only tried, and released with the statement. */
+/**
+ * Whether the node `n` has lost its advisory lock. This is the case if the lock can be taken. PostgreSQL releases it at
+ * the end of the statement.
+ */
 const HAS_LOST_LOCK = `CASE WHEN n.locked THEN pg_try_advisory_xact_lock_shared(${LOCKS}, n.number) ELSE false END`;
 
-/** The statements of the node's own session. */
+/** The statements for the session (`PostgresSession`) of this node. The first one takes the advisory lock. */
 export const TRY_LOCK = `SELECT pg_try_advisory_lock(${LOCKS}, $1) AS locked`;
 export const SESSION_ID = 'SELECT pg_backend_pid() AS pid';
 
 export const CLUSTER_SQL = statements('cluster_', {
   join: `INSERT INTO parley.nodes (id, lease_until) VALUES ($1, ${LEASE('$2')}) RETURNING number`,
-  // Unfinished tasks that a program without a cluster has stored. No node has the empty id, so they are taken over.
+  // Working tasks without a node were stored by a program that has not joined the cluster. They get the empty id, which
+  // no node has, so the nodes take them over.
   adopt: `UPDATE parley.tasks t SET node = '' WHERE ${IS_UNFINISHED} AND t.node IS NULL AND t.state = 'working'`,
   renew: `UPDATE parley.nodes SET lease_until = ${LEASE('$2')}
      WHERE id = $1 AND lease_until > clock_timestamp() RETURNING number`,
@@ -35,7 +39,7 @@ export const CLUSTER_SQL = statements('cluster_', {
   claimInterrupted: `UPDATE parley.tasks t SET node = $2, epoch = t.epoch + 1
      WHERE t.task_id = $1 AND ${IS_UNFINISHED} AND t.node IS NOT NULL AND NOT ${isAlive('t.node')}
      RETURNING ${SCOPED_HEAD}`,
-  // The owners are found with one look at the index for each node, however many tasks a node has.
+  // The owners are found with one index lookup for each node, no matter how many tasks a node has.
   takeOver: `WITH RECURSIVE owners AS (
        (SELECT t.node FROM parley.tasks t WHERE ${IS_UNFINISHED} AND t.node IS NOT NULL ORDER BY t.node LIMIT 1)
        UNION ALL
@@ -47,7 +51,7 @@ export const CLUSTER_SQL = statements('cluster_', {
        ORDER BY t.id LIMIT $2 FOR UPDATE SKIP LOCKED)
      UPDATE parley.tasks t SET node = $1, epoch = t.epoch + 1 FROM found WHERE t.id = found.id
      RETURNING ${SCOPED_HEAD}`,
-  // After a lost connection, a node does not know which tasks it has claimed.
+  // Used after a lost connection, because then a node does not know which tasks it has claimed.
   own: `SELECT ${SCOPED_HEAD} FROM parley.tasks t WHERE ${IS_UNFINISHED} AND t.node = $1`,
   release: `UPDATE parley.tasks t SET node = '' FROM unnest($1::text[], $2::integer[]) AS r (task_id, epoch)
      WHERE t.task_id = r.task_id AND t.epoch = r.epoch AND t.node = $3`,
@@ -61,7 +65,7 @@ export const CLUSTER_SQL = statements('cluster_', {
      WHERE id IN (SELECT id FROM parley.requests WHERE node = $1 AND NOT taken ORDER BY id FOR UPDATE SKIP LOCKED)
      RETURNING id, body`,
   answer: 'UPDATE parley.requests SET answer = $2 WHERE id = $1 RETURNING sender',
-  // After a lost connection, a node does not know which requests it has taken.
+  // Used after a lost connection, because then a node does not know which requests it has taken.
   taken: 'SELECT id, body FROM parley.requests WHERE node = $1 AND taken AND answer IS NULL',
   answers: 'SELECT id, answer FROM parley.requests WHERE sender = $1 AND answer IS NOT NULL',
   forget: `DELETE FROM parley.requests WHERE created_at < clock_timestamp() - interval '10 minutes'`,

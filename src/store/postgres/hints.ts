@@ -11,7 +11,7 @@ export interface Hint {
   /** Ids of tasks whose changes `from` wants to know. */
   readonly follow?: readonly string[] | undefined;
   readonly from?: string | undefined;
-  /** Webhooks that were replaced or removed, as task id and configuration id. */
+  /** Webhooks that were replaced or removed, as pairs of task id and configuration id. */
   readonly push?: readonly (readonly [string, string])[] | undefined;
   /** There are requests or answers to read. */
   readonly mail?: boolean | undefined;
@@ -35,12 +35,12 @@ export class HintSender {
     this.#send = send;
   }
 
-  /** Tells a node soon that a task has changed. */
+  /** Tells a node that a task has changed. The hint is collected with others and sent within COLLECT_MS. */
   changed(node: string, taskId: string): void {
     let tasks = this.#changed.get(node);
     if (!tasks) this.#changed.set(node, (tasks = new Set()));
     tasks.add(taskId);
-    // If no timer runs, the changes of this turn of the event loop are sent right after it.
+    // If no notification was sent in the last COLLECT_MS, the changes are sent right after this turn of the event loop.
     this.#timer ??= setTimeout(() => this.#flush(), 0).unref();
   }
 
@@ -86,7 +86,7 @@ export class HintSender {
   }
 }
 
-/** Splits ids into lists that fit into a notification. An id that is too long is left out. */
+/** Splits ids into lists that fit into a notification. An id that is too long is left out, and found by polling. */
 function* pieces(ids: readonly string[]): Generator<string[]> {
   let piece: string[] = [];
   let length = 0;

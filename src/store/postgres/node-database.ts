@@ -1,6 +1,6 @@
 /**
- * The access of one process (a node) to a database that several nodes share: one pool of connections, one lease, and one
- * connection that listens. The parts of the process share it: the task store, and the register of a gateway.
+ * The access of one process (a node) to a database that several nodes share: one pool of connections, one lease, and
+ * one connection for notifications (LISTEN). The task store and the register of a gateway use the same `NodeDatabase`.
  */
 import {
   openPostgres,
@@ -17,12 +17,15 @@ import { TASKS } from './migrations.ts';
 export interface ClusterOptions {
   /** How long a node that does not respond keeps its tasks, in milliseconds. Default: 10 seconds. */
   readonly leaseMs?: number | undefined;
-  /** If false, hints are not used. Needed behind a pooler that does not support LISTEN. Default: true. */
+  /**
+   * If false, the node does not try to receive hints, and only polls the database. A pooler that does not support
+   * LISTEN is recognized even if this is true. Default: true.
+   */
   readonly listen?: boolean | undefined;
 }
 
 const LEASE_MS = 10_000;
-/** The limits of a lease. A shorter one would end whenever the database is slow. */
+/** The limits of `leaseMs`. A shorter lease would end whenever the database is slow. */
 const MIN_LEASE_MS = 100;
 const MAX_LEASE_MS = 3_600_000;
 
@@ -45,7 +48,7 @@ export class NodeDatabase {
     this.members = new Membership({ db, leaseMs, listen, logger });
   }
 
-  /** Opens a database, and creates the tables of tasks and nodes if needed. */
+  /** Opens a database. Creates the tables of tasks and nodes if needed, unless `migrate` is false. */
   static async open(url: string, options: NodeDatabaseOptions): Promise<NodeDatabase> {
     const { leaseMs = LEASE_MS } = options.cluster ?? {};
     if (!(leaseMs >= MIN_LEASE_MS && leaseMs <= MAX_LEASE_MS)) {
@@ -58,7 +61,7 @@ export class NodeDatabase {
     return new NodeDatabase(db, options);
   }
 
-  /** Returns this object for another part of the process, which must close it too. */
+  /** Returns this object to another part of the process, which must also call `close`. */
   share(): this {
     this.#users++;
     return this;

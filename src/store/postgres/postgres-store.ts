@@ -67,8 +67,8 @@ export interface PostgresStoreOptions extends SecretKeyOptions {
   /** If false, missing tables are an error and are not created. Default: true. */
   readonly migrate?: boolean | undefined;
   /**
-   * How long an append waits for a database that cannot be reached, in milliseconds. After this time it fails, and the
-   * tasks whose events could not be stored are interrupted. Default: 15 seconds.
+   * How long an append waits for a database that cannot be reached, in milliseconds. After this time the append fails,
+   * and the executions whose events could not be stored are aborted. Default: 15 seconds.
    */
   readonly retryMs?: number | undefined;
   /** How the processes that use the database share its tasks. */
@@ -76,11 +76,11 @@ export interface PostgresStoreOptions extends SecretKeyOptions {
 }
 
 /**
- * Opens a store in the schema `parley` of a database, and creates its tables if needed. If this fails, throws a
- * StoreError with a one-line message and a `hint` for the user.
+ * Opens a store in the schema `parley` of a database, and creates its tables if needed. If this fails, rejects with a
+ * StoreError that has a one-line message and a `hint` for the user.
  *
- * The secrets of webhooks are encrypted with `secretKey`, or with the key in `secretKeyFile`. All processes that use the
- * database need the same key.
+ * The secrets of webhooks are encrypted with `secretKey`, or with the key in `secretKeyFile`. All processes that use
+ * the database need the same key.
  *
  *   const store = await postgresStore('postgres://parley@localhost/parley');
  */
@@ -154,7 +154,8 @@ export class PostgresStore implements TaskStore {
   async append(batch: readonly Append[]): Promise<readonly AppendOutcome[]> {
     for (const append of batch) checkAppend(append);
     if (batch.length === 0) return [];
-    // If this node gets a new id during the attempts, new tasks still belong to its old id, and are taken over.
+    // All attempts use the same node id. If this node gets a new id meanwhile, the new tasks belong to its old id, and
+    // are taken over like the tasks of a node that is gone.
     const { node } = this.cluster;
     const scoped: ScopedAppend[] = [];
     for (const [position, append] of batch.entries()) {
@@ -288,7 +289,7 @@ export class PostgresStore implements TaskStore {
   }
 
   #position(scope: Scope, cursor: string): number[] {
-    // A cursor from a SQLite store that was imported has no row number.
+    // A cursor of a SQLite store that was imported into this database has no row id.
     const [changed = 0, id = 0] = this.#cursors.read(scope, cursor).split('.').map(Number);
     return [changed, id];
   }

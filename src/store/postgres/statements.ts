@@ -41,10 +41,10 @@ export const HEAD = `${COLUMNS}, ${JSON_OF}`;
 /** The columns of `ScopedHeadRow`. */
 export const SCOPED_HEAD = `(SELECT s.tenant FROM parley.scopes s WHERE s.id = t.scope),
   (SELECT s.owner FROM parley.scopes s WHERE s.id = t.scope), ${HEAD}`;
-/** The conditions of finished tasks, and of tasks that should be executed. */
+/** The condition of finished tasks, and the condition of tasks that are executed or wait for their first message. */
 export const IS_FINISHED = `state IN ('completed', 'canceled', 'failed', 'rejected')`;
 export const IS_UNFINISHED = `t.state IN ('submitted', 'working')`;
-/** The number of a task, by its id in the first parameter. */
+/** The row id of a task, by its task id in the first parameter. */
 export const TASK = '(SELECT id FROM parley.tasks WHERE task_id = $1)';
 /** The parameters are the scope, the states, the first change, and the position before which the page starts. */
 const IN_STATE = 't.scope = $1 AND t.state = s.state AND t.changed >= $3';
@@ -100,7 +100,7 @@ export function toHead({ tenant, owner }: Scope, row: HeadRow): TaskHead | undef
     updatedAt: ChangeClock.time(changed),
     createdAt,
     expiresAt: expires ?? undefined,
-    // Only in a working task can the last event be an artifact event.
+    // `artifactAt` is defined for working tasks only (see `TaskHead`).
     ...(status.state === 'working' && { artifactAt: artifactAt ?? undefined }),
     ...(epoch > 0 && { epoch }),
     ...(node !== null && { node }),
@@ -118,7 +118,7 @@ export function pushValues({ taskId, configId }: PushKey): string[] {
   return [toPostgresText(taskId), toPostgresText(configId)];
 }
 
-/** Returns the key of a scope in the database. */
+/** Returns the hash by which the database finds a scope. `key` is the result of `scopeKey`. */
 export function scopeHash(key: string): Uint8Array {
   return createHash('sha256').update(key, 'utf16le').digest();
 }

@@ -34,7 +34,7 @@ import { inOrder, WORKING } from './transitions.ts';
 
 /** The limits of executions. */
 export interface ExecutionLimits {
-  /** How long an execution may take to end by itself after a cancellation or at shutdown. */
+  /** How long an execution may take to end by itself after a cancellation or at shutdown, in milliseconds. */
   readonly graceMs: number;
   /** Maximum size of a task if the store is not durable. A larger task fails. */
   readonly maxTaskBytes: number;
@@ -215,7 +215,7 @@ export class Execution implements TaskWriter {
     return (this.#awaited ??= Promise.withResolvers()).promise;
   }
 
-  /** Resolves when the executor has returned. Never rejects. */
+  /** Resolves when the executor has returned, or at once if the execution has not started. Never rejects. */
   get done(): Promise<void> {
     if (!this.#task || this.#returned) return Promise.resolve();
     return (this.#awaited ??= Promise.withResolvers()).promise;

@@ -45,8 +45,8 @@ export interface ExecutionContext extends RequestContext {
   /** The user's messages in this turn: the first message, then the answers. `message` is the last one. */
   readonly turn: readonly Message[];
   /**
-   * Aborted when the task is canceled or expires, or when the server shuts down. Then the executor has a short time to
-   * end.
+   * Aborted when the task is canceled or expires, when the server shuts down, or when this process can no longer write
+   * to the task. Then the executor has a short time to end.
    */
   readonly signal: AbortSignal;
   /** True if the previous execution was interrupted when the process ended. Only for an executor that `resumes`. */
@@ -170,9 +170,9 @@ export interface AgentExecutor {
   execute(context: ExecutionContext): AsyncIterable<ExecutorEvent>;
 
   /**
-   * Called when a task is canceled or expires. Also called when a request finds a task whose end could not be stored.
-   * If the task is being executed, its signal is aborted first. The task may also wait for input, or may have been
-   * executed by an earlier process. Must not throw.
+   * Called when a task is canceled or expires. Also called when a request finds an unfinished task that is no longer
+   * executed, for example because its end could not be stored. If the task is being executed, its signal is aborted
+   * first. The task may also wait for input, or may have been executed by an earlier process. Must not throw.
    */
   cancel?(taskId: string, context: CancelContext): MaybePromise<void>;
 

@@ -8,8 +8,12 @@ const NOTHING: readonly ExecutorEvent[] = [];
 /**
  * Returns the events to append instead of `event` for a task in `state`, or undefined to append `event` itself.
  *
- * A status update that repeats the current state is dropped, unless it has a message or metadata. If the repeated state
- * is `submitted`, the update becomes `working`. Throws if the table does not allow the transition.
+ * - A status update that repeats the current state is dropped, unless it has a message or metadata. If such an update
+ *   with a message or metadata repeats `submitted`, it becomes `working`.
+ * - If the task is `submitted`, `working` is inserted before an artifact, and before a state that the table allows only
+ *   after `working`.
+ *
+ * Throws if the table does not allow the transition.
  */
 export function inOrder(
   table: Transitions,

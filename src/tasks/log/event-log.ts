@@ -28,7 +28,7 @@ import type {
 
 /** Maximum number of unstored entries of a task. If there are more, the writer waits for the store. */
 const MAX_UNSTORED = 512;
-/** Maximum size of the unstored entries of a task. */
+/** Maximum size of a task's entries that wait to be sent to the store, in bytes. Above it, the writer waits, too. */
 const MAX_UNSTORED_BYTES = 256 * 1024;
 
 /** Maximum number of another node's entries that are read at a time. */
@@ -221,8 +221,8 @@ export class EventLog {
   }
 
   /**
-   * Appends an event. Throws if the task's state does not allow the event. Returns a promise if the writer should wait
-   * for the store before its next append.
+   * Appends an event. Throws if the task's state does not allow the event, or if this process may not write to the log.
+   * Returns a promise if the writer should wait for the store before its next append.
    */
   append(
     live: LiveTask,
@@ -239,7 +239,7 @@ export class EventLog {
     return needed === undefined ? undefined : live.whenStored(needed);
   }
 
-  /** Appends an event that is stored together with the next one. The caller must append the next event at once. */
+  /** Appends an event that is stored together with the next one. The caller must call `append` right after this. */
   appendBefore(live: LiveTask, event: TaskEvent): void {
     this.#add(live, event);
   }

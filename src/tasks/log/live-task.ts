@@ -40,7 +40,7 @@ export interface Unsent extends Append {
   bytes: number;
 }
 
-/** The execution of a task. While a task has one, nothing else appends events to the log. */
+/** The execution of a task. While a task has one, nothing else appends events to the log, except clients' messages. */
 export interface TaskWriter {
   /** Called when this process loses the log. */
   onLost(): void;
@@ -89,7 +89,8 @@ export class LiveTask implements Scope, Readable, Disposable {
   /** The state after the last appended entry. */
   state: TaskState | undefined;
   /**
-   * Rough size of the log. If the store does not count sizes, only the entries since the task became live are counted.
+   * Rough size of the log in bytes. If heads have no size (`TaskHead.bytes`), only the entries since the task became
+   * live are counted.
    */
   bytes: number;
   /** Time at which the task expires, in milliseconds. Undefined if it never expires. */
@@ -169,7 +170,7 @@ export class LiveTask implements Scope, Readable, Disposable {
     shared.epoch = node === cluster.node ? epoch : undefined;
   }
 
-  /** Resolves when entry `seq` is stored. */
+  /** Resolves when entry `seq` is stored. Rejects if this process loses the log before that. */
   whenStored(seq: number): Promise<void> {
     if (this.lost) return Promise.reject(this.lost);
     if (seq <= this.stored) return Promise.resolve();
@@ -218,7 +219,7 @@ export class LiveTask implements Scope, Readable, Disposable {
     else cluster.unwatch(this.taskId);
   }
 
-  /** Keeps the task in memory until the caller disposes of it. */
+  /** Keeps the task in memory until the caller disposes of it. Each call needs one disposal. */
   hold(): this {
     this.#holds++;
     return this;
@@ -300,6 +301,7 @@ export class LiveTask implements Scope, Readable, Disposable {
     this.expiresAt = expiresAt;
   }
 
+  /** Publishes entries that are now stored. `entries` must not be empty. */
   settle(entries: readonly SerializedEntry[]): void {
     this.stored = entries.at(-1)!.seq;
     for (let at = 0; at < entries.length && this.hasReaders; at++) {
@@ -313,6 +315,7 @@ export class LiveTask implements Scope, Readable, Disposable {
     this.#log.release(this);
   }
 
+  /** Called when this process loses the log. Tells the execution, and closes the readers. */
   lose(error: Error): void {
     if (this.lost) return;
     this.lost = error;

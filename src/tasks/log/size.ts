@@ -1,7 +1,10 @@
 /** Estimates the sizes of values, and of the pieces in which a log is read. */
 import type { SerializedEntry } from '../store/store.ts';
 
-/** Estimates a value's size from the lengths of its strings and keys. The estimate is precise enough for limits. */
+/**
+ * Estimates a value's size in bytes from the lengths of its strings and keys. The estimate is precise enough for
+ * limits. Throws a TypeError if the value contains a bigint.
+ */
 export function roughSize(value: unknown): number {
   if (typeof value === 'string') return value.length + 8;
   if (typeof value === 'bigint') throw new TypeError('a bigint cannot be stored as JSON');

@@ -56,6 +56,7 @@ interface Later {
   failure: A2AError | undefined;
 }
 
+/** Number of items that an iterator buffers. When the buffer is full, the stream pauses until the buffer is empty. */
 const BUFFER = 64;
 
 /** A stream of the events of one task. It can be read only once, by iteration or by `pipe`. */
@@ -130,7 +131,7 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     return this.#rules.oneTurn;
   }
 
-  /** Sequence number of the last entry that the sink took. The client can resume after it. */
+  /** Sequence number of the last entry that was sent or skipped. The client can resume after it. */
   get cursor(): number {
     return this.#reader?.cursor ?? this.#later?.next?.cursor ?? 0;
   }

@@ -20,7 +20,7 @@ const UNCOUNTED_BYTES = 64 * 1024;
  */
 const CIRCUIT = { failures: 6, minMs: 12_000, windowMs: 120_000, openMs: 30_000 };
 
-/** The result of a request that was not made. It may be made after `delayMs`. */
+/** The result of a request that was not made. It may be made after `delayMs` milliseconds. */
 export interface Delayed {
   readonly delayMs: number;
 }
@@ -47,7 +47,10 @@ export class DeliveryGate {
     this.#circuits = createCircuits(CIRCUIT, now);
   }
 
-  /** Makes the request when there is a free slot. Rejects if the request rejects, or if the signal is aborted. */
+  /**
+   * Makes the request when there is a free slot. Returns a delay, and makes no request, if the circuit breaker of the
+   * host is open or too many requests wait. Rejects if the request rejects, or if the signal is aborted.
+   */
   async pass(
     { url, owner }: Passage,
     post: Post,

@@ -7,8 +7,8 @@
  * client have a chain of their own. For other pairs of filters, and for `updatedSince`, the tasks of one chain are
  * checked and counted one by one.
  *
- * Each page has the order at the time of its request. If the status of a task changes between two requests, the task
- * moves to the front. So a task is never listed twice, but may be missing from the later page.
+ * Each page has the order at the time of its request. If the status of a task changes between the requests for two
+ * pages, the task moves to the front. So a task is never listed twice, but may be missing from the later page.
  */
 import { randomBytes } from 'node:crypto';
 import {
@@ -57,7 +57,10 @@ export interface MemoryStoreOptions {
    * all tasks are unfinished, new tasks are refused.
    */
   readonly maxTasks?: number | undefined;
-  /** Maximum total size of all tasks in bytes, which is estimated. Default: 1 GiB. */
+  /**
+   * Maximum total size of all tasks in bytes. Sizes are estimated. If it is reached, finished tasks are removed and new
+   * tasks are refused as for `maxTasks`. Default: 1 GiB.
+   */
   readonly maxBytes?: number | undefined;
   /** Returns the current time in milliseconds. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
@@ -222,7 +225,7 @@ export class MemoryStore implements TaskStore {
     return this.#push.deadLetters(query);
   }
 
-  /** Tasks are also removed when the limits of the store are reached. */
+  /** Removes old tasks. In addition, `append` removes finished tasks when the limits of the store are reached. */
   readonly retention: StoreRetention = {
     size: () => this.#bytes,
     finished: (query) => this.#finishedTasks(query),
@@ -347,7 +350,8 @@ export class MemoryStore implements TaskStore {
   }
 
   /**
-   * Returns the number of the first task of a page. Searches for it only if the cursor's task has moved in the chain.
+   * Returns the number of the first task of a page, or undefined if the page is empty. Searches the chain only if the
+   * last task of the previous page has changed or is gone.
    */
   #start(
     { chain, links }: Found,

@@ -40,7 +40,7 @@ export class StoredTask implements Scope {
   changed = 0;
   bytes = 0;
   createdAt = 0;
-  /** Undefined if the task never expires. Infinity would need memory for a number. */
+  /** Undefined if the task never expires. The value Infinity would take additional memory. */
   expiresAt: number | undefined;
 
   constructor(
@@ -115,7 +115,10 @@ export class ScopeIndex implements Scope {
   readonly owner: string;
   readonly all = new Chain();
   readonly states = new Map<TaskState, Chain>();
-  /** The tasks of each context. A context with only one task has the number of this task instead of a chain. */
+  /**
+   * The tasks of each context. A context with only one task has the number of this task instead of a chain, until its
+   * tasks are listed.
+   */
   readonly #contexts = new Map<string, Chain | number>();
   /** The tasks that wait for a client, by state and context. */
   readonly waiting = new Map<string, Chain>();
@@ -126,7 +129,7 @@ export class ScopeIndex implements Scope {
     this.owner = owner;
   }
 
-  /** Returns a chain that contains all tasks that match the query. */
+  /** Returns a chain that contains all tasks that match the query, or undefined if no task matches. */
   chain({ contextId, state }: ListQuery, links: StoreLinks): Found | undefined {
     if (contextId !== undefined && state !== undefined && isInterrupted(state)) {
       return found(this.waiting.get(waitingKey(contextId, state)), links.waiting);
@@ -164,7 +167,7 @@ export class ScopeIndex implements Scope {
     if (chain?.size === 0) this.waiting.delete(key);
   }
 
-  /** Removes the index entries of a deleted task. */
+  /** Removes what `remove` has left of a deleted task: the entry of an empty context, and the message ids. */
   forget(task: StoredTask): void {
     const context = this.#contexts.get(task.contextId);
     const isEmpty = context instanceof Chain ? context.size === 0 : context === task.number;

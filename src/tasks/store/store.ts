@@ -41,7 +41,7 @@ export interface TaskHead extends Scope {
   readonly artifactAt?: number | undefined;
   /** Time at which the task expires, in milliseconds. Undefined if it never expires. */
   readonly expiresAt?: number | undefined;
-  /** Rough size of the log, if the store limits its memory. */
+  /** Rough size of the log in bytes, if the store limits its memory. */
   readonly bytes?: number | undefined;
   /** The node that may append to the task, if the store has a `cluster` and a node has claimed the task. */
   readonly node?: string | undefined;
@@ -63,7 +63,7 @@ export interface Append extends Scope {
   readonly messageIds?: readonly string[] | undefined;
   /** Time at which a new task expires, in milliseconds. `setExpiry` can change it later. */
   readonly expiresAt?: number | undefined;
-  /** Rough size of the entries, for stores that limit their memory. */
+  /** Rough size of the entries in bytes, for stores that count sizes. */
   readonly bytes?: number;
   /**
    * The epoch in which this node has claimed the task. If the task has another epoch, the outcome is `conflict`. A new
@@ -73,8 +73,9 @@ export interface Append extends Scope {
 }
 
 /**
- * `conflict`: another writer has appended to the task or has claimed it, or a message id is already used. `full`: there
- * is no room for a new task. In both cases nothing was written.
+ * `conflict`: the last entry, the scope or the epoch of the task is not the expected one, for example because another
+ * writer has appended to the task or has claimed it, or a message id is already used. `full`: there is no room for a
+ * new task. In both cases, no entry of the append was written.
  */
 export type AppendOutcome = 'ok' | 'conflict' | 'full';
 
@@ -102,15 +103,15 @@ export interface ListPage {
 
 /** The progress of the delivery of a task's events to a webhook. */
 export interface PushProgress {
-  /** Sequence number of the last event that was delivered or became a dead letter. */
+  /** Sequence number of the last event that was delivered, was not meant for the webhook, or became a dead letter. */
   readonly cursor: number;
   /** Number of failed attempts to deliver the next event. */
   readonly attempts: number;
   /** Time of the first failed attempt since the last delivered event, in milliseconds. */
   readonly failingSince?: number | undefined;
   /**
-   * Time of the next attempt, in milliseconds. 0 means now. Undefined if all events were delivered and the task waits or
-   * has ended.
+   * Time of the next attempt, in milliseconds. 0 means now. Undefined if all events were delivered and the task waits
+   * or has ended.
    */
   readonly dueAt?: number | undefined;
 }
@@ -224,9 +225,9 @@ export interface PushKey extends Pick<PushRecord, 'taskId'> {
 export interface ClusterMember {
   /** Other nodes may have appended to these tasks, or these tasks have another owner. */
   changed(taskIds: readonly string[]): void;
-  /** Other nodes have saved or removed these webhooks. */
+  /** Other nodes have saved or removed these webhooks, or now deliver their events. */
   pushChanged(keys: readonly PushKey[]): void;
-  /** Answers a request of another node. */
+  /** Returns the answer to a request of another node. */
   answer(request: string): Promise<string>;
   /** Tasks or webhooks of a node that is gone can be taken over. */
   orphaned(): void;
@@ -273,8 +274,9 @@ export interface StoreCluster {
   unwatch(taskId: string): void;
 
   /**
-   * Sends a request to another node, and returns its answer. Returns undefined if that node is gone. Then the request
-   * may or may not have been executed.
+   * Sends a request to another node, and returns its answer. Returns undefined if that node is gone or does not answer
+   * in time. Then the request may or may not have been executed. Rejects with the signal's reason if the signal is
+   * aborted.
    *
    * With `secrecy`, the request is stored encrypted. Without a key, it is refused with an A2AError if secrecy is
    * required, and otherwise it is stored in plain text.
@@ -314,7 +316,7 @@ export interface TaskStore {
   /** Returns at most `limit` entries after `after`, in order. Callers check with `head` first that the task exists. */
   read(taskId: string, after: number, limit: number): MaybePromise<readonly SerializedEntry[]>;
 
-  /** Returns the id of the task that has the message with this id. */
+  /** Returns the id of the task that has the message with this id, or undefined if there is none. */
   findMessage(scope: Scope, messageId: string): MaybePromise<string | undefined>;
 
   /** Returns a page of tasks. The task whose status changed last is first. */

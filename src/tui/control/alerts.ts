@@ -93,13 +93,16 @@ function textOf(attention: Attention): string {
   }
 }
 
-/** Returns the sequence for a desktop notification, or an empty text if the terminal may not understand it. */
+/**
+ * Returns the sequence for a desktop notification. Returns an empty text inside tmux and screen, and for terminals that
+ * are known not to support notifications.
+ */
 function notification(
   text: string,
   environment: Readonly<Record<string, string | undefined>>,
 ): string {
   const { TERM = '', TERM_PROGRAM = '', TMUX, STY, VTE_VERSION } = environment;
-  // Programs that split the terminal pass on only the bell.
+  // tmux and screen pass on only the bell.
   if (TMUX || STY || TERM === 'linux' || TERM === 'dumb') return '';
   const plain = cleanLine(text).replaceAll(';', ',').slice(0, MAX_CHARS);
   const usesTitle = OSC_777.test(TERM) || Boolean(VTE_VERSION);

@@ -42,7 +42,7 @@ export class ModeSwitch {
     else this.#options.send(`/approval ${chosen}`);
   }
 
-  /** Forgets a choice that was not sent. */
+  /** Stops the timer, so that a chosen mode that was not sent yet is never sent. */
   close(): void {
     clearTimeout(this.#timer);
   }

@@ -1,4 +1,4 @@
-/** Handles the keys of a menu, which are arrows and Enter, or the number of an option. */
+/** Handles the keys of a menu: the arrows (or Ctrl+P and Ctrl+N), Enter, and the number of an option. */
 import { isCtrl, type KeyPress } from './keys.ts';
 
 export type MenuStep = { readonly selected: number } | { readonly chosen: number };

@@ -18,9 +18,9 @@ export interface MenuRoom {
 }
 
 /**
- * Draws the options. If they need more than `maxRows`, shortens each option to one row, except for the selected one:
- * a person must see the whole of what Enter chooses. If there are still too many rows, draws only the options near the
- * selected one, and the pinned option.
+ * Draws the options. If they need more than `maxRows`, shortens each option to one row. The selected option is drawn in
+ * full if it fits, because a person must see what Enter chooses. If there are still too many rows, draws only the
+ * options near the selected one, and the pinned option.
  */
 export function menuLines(
   choices: readonly MenuChoice[],

@@ -105,7 +105,7 @@ function SignedInFrame({ server }: { readonly server: Server }) {
   );
 }
 
-/** A task belongs to the inbox, so the inbox is marked in the navigation. */
+/** Returns whether the navigation marks the entry as the current page. On the page of a task, it marks the inbox. */
 function isCurrent(each: PageEntry, page: PageEntry | undefined): boolean {
   return each === page || (page?.name === 'tasks' && each.name === 'inbox');
 }

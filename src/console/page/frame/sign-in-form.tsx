@@ -1,4 +1,4 @@
-/** The form that asks for a key, and what the page of `parley inspect` shows instead. */
+/** The form that asks for a key or a token, and the text that the page of `parley inspect` shows instead. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { SERVER_KIND } from '../server/access.ts';

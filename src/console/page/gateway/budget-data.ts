@@ -1,4 +1,4 @@
-/** The curve of a budget: what was spent by the end of each day of its period. */
+/** Computes the curve of a budget: the amount that was spent by the end of each day of its period. */
 import type { ShownBudgetStatus, UsageItem } from './api.ts';
 import { utcDay, daysBetween, lastDays, measuredIn, type Measure } from './usage-data.ts';
 
@@ -40,8 +40,9 @@ export function daysOf({ startsOn, resetsAt }: ShownBudgetStatus, now: number): 
 }
 
 /**
- * Returns what was spent by the end of each day until today, and null for each later day. The value of today is what
- * the server says is spent. For a budget in total, the first value contains all earlier usage.
+ * Returns the amount that was spent by the end of each day until today, and null for each later day. The value of today
+ * is the spent amount of the budget, or the sum of the rows if that is larger. For a budget in total, the first value
+ * contains all earlier usage.
  */
 export function curveOf(
   line: BudgetLine,

@@ -1,8 +1,8 @@
 /**
- * The colours of the series of a chart, each with a pattern of its own, so that they can be told apart without colours
- * and on any background. The first six colours are those of Okabe and Ito, which people with any kind of colour
- * blindness can tell apart. Their yellow and black are replaced, because these two would not be visible on every
- * background.
+ * The colours of the series of a chart. Each colour has its own pattern, so that people can tell the series apart
+ * without colours and on any background. The first six colours are those of Okabe and Ito, which people with any kind
+ * of colour blindness can tell apart. Their yellow and black are replaced, because these two would not be visible on
+ * every background.
  */
 const COLOURS = [
   '#0072b2',

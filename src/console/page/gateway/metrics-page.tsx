@@ -1,4 +1,6 @@
-/** What the gateway did since its start: requests, errors, failovers, latencies and circuit breakers. */
+/**
+ * The metrics of the gateway's process since its start: requests, errors, failovers, latencies and circuit breakers.
+ */
 import { cleanLine } from '../../../display/index.ts';
 import { Problem } from '../parts/problem.tsx';
 import { durationOf, FactRow, Moment } from '../parts/task-parts.tsx';

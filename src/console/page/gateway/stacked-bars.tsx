@@ -17,8 +17,8 @@ interface Props {
 export function StackedBars({ days, series, label, format }: Props) {
   const plan = useMemo(() => {
     const paths = uPlot.paths.bars?.({ size: [0.75, 64] });
-    // A bar reaches from zero to the sum of all series up to its own. So the highest bar is drawn first, and the lower
-    // bars are drawn over it.
+    // Each bar starts at zero and ends at the sum of its own series and all series before it. So the highest bar is
+    // drawn first, and the lower bars are drawn over it.
     const stacked = sums(days, series)
       .map((values, index) => ({ values, index }))
       .toReversed();

@@ -5,7 +5,9 @@ import { UsageAnswer, type UsageItem } from './api.ts';
 export const GROUPINGS = ['model', 'key', 'agent', 'workspace'] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
-/** What the chart shows: tokens, calls, failures, or the cost in one currency, such as `cost USD`. */
+/**
+ * The quantity that the chart shows: `tokens`, `calls`, `failures`, or the cost in one currency, such as `cost USD`.
+ */
 export type Measure = string;
 
 export interface UsageSum {
@@ -115,7 +117,7 @@ export function lastDays(count: number, now = Date.now()) {
   return { from: utcDay(now - (count - 1) * DAY_MS), to: utcDay(now) };
 }
 
-/** Returns all days from the first to the last, so that a day without usage has a place in the chart. */
+/** Returns all days from the first to the last, so that the chart also has the days without usage. At most 400 days. */
 export function daysBetween(from: string, to: string): string[] {
   const days: string[] = [];
   const last = Date.parse(to);
@@ -158,7 +160,7 @@ export function seriesOf(
 /** Maximum number of pages that are read. A chart of more rows would not be readable. */
 const MAX_PAGES = 4;
 
-/** Reads usage, page by page. `isWhole` is false if there are more pages. */
+/** Reads the first MAX_PAGES pages of the usage. `isWhole` is false if there are more pages. */
 export async function loadUsage(
   server: Server,
   query: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-/** What the workspace has spent: a chart by day, and a table with the sums of the period. */
+/** The usage and the cost of a workspace: a chart by day, a table with the sums of the period, and the budgets. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
@@ -34,7 +34,7 @@ const PERIODS: Readonly<Record<string, number>> = {
 };
 const MAX_DAYS = 90;
 const EVERY_MS = 30_000;
-/** What the server groups the usage by. */
+/** The parameter `by` of `/a2a/usage` for each grouping. */
 const DIMENSIONS: Readonly<Record<Grouping, string>> = {
   model: 'day,model,agent',
   key: 'day,key,subject',

@@ -1,4 +1,4 @@
-/** The inbox: the tasks of this server in three groups. They need a person, are running, or have ended. */
+/** The inbox: the tasks of this server that need a person, that are running, and that have ended. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { A2AError } from '../../../protocol/index.ts';

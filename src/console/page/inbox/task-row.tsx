@@ -19,7 +19,7 @@ const MAX_SAID = 300;
 interface RowProps {
   readonly server: Server;
   readonly listed: InboxTask;
-  /** The person's first words, or undefined if they are not loaded. */
+  /** The start of the task's first message, or undefined if it is not loaded. */
   readonly opening: string | undefined;
   readonly showsAgent: boolean;
   /** Called when the task may have changed. */

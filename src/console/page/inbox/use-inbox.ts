@@ -1,4 +1,4 @@
-/** Loads the inbox: the numbers of tasks, the tasks of one group, and the words with which each task began. */
+/** Loads the inbox: the numbers of tasks, the tasks of one group, and the start of each task's first message. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
 import { textOf, type Task } from '../../../protocol/index.ts';
@@ -19,7 +19,7 @@ import {
 
 /** How often the page asks whether a task has changed. It takes one request, for all agents together. */
 const EVERY_MS = 7500;
-/** Number of tasks whose first words are loaded at the same time. */
+/** Number of tasks whose first messages are loaded at the same time. */
 const AT_ONCE = 4;
 const MAX_TITLE = 300;
 
@@ -86,7 +86,10 @@ export function useInbox(server: Server, group: Group | undefined, filter: TaskF
   };
 }
 
-/** Returns the first words of each task, as far as they are loaded. They never change, so each is loaded once. */
+/**
+ * Returns the start of the first message of each task, by the id of the task, as far as it is loaded. It never changes,
+ * so it is loaded once per task.
+ */
 export function useOpenings(
   server: Server,
   tasks: readonly InboxTask[],
@@ -106,7 +109,7 @@ export function useOpenings(
         setOpenings((before) => new Map(before).set(task.id, text));
       }
     };
-    // The list is useful without the first words, so a problem is not shown.
+    // The list is useful without these texts, so a problem is not shown. After a problem, the loading stops.
     for (let count = 0; count < AT_ONCE; count++) work().catch(() => stop.abort());
     return () => stop.abort();
     // `ids` changes when the list has other tasks.

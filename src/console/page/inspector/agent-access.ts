@@ -1,6 +1,7 @@
 /**
- * How this page reaches the agent that it inspects. A browser allows requests only to the page's own server. That
- * server is the agent or the gateway itself, or it is `parley inspect`, which sends the requests on.
+ * How this page reaches the agent that it inspects. The Content-Security-Policy of the page allows requests only to the
+ * page's own server. That server is the agent or the gateway itself, or it is `parley inspect`, which forwards the
+ * requests to the agent.
  */
 import * as z from 'zod';
 import { type AgentCheck, EXPLANATIONS, type ProblemName } from '../../../client/checks/index.ts';
@@ -10,7 +11,7 @@ import { RelayLine, RelayState } from '../../inspector/relay-format.ts';
 import { headersOf, type Server } from '../server/server.ts';
 import { leaveIfRefused } from '../server/sign-in.ts';
 
-/** A response, with all its headers. A browser hides some of them in the response itself. */
+/** A response, and all its headers that this page can know. `Response` hides some of them, such as Set-Cookie. */
 export interface SentResponse {
   readonly response: Response;
   readonly headers: readonly (readonly [string, string])[];
@@ -87,7 +88,7 @@ const CheckAnswer = z.object({
 });
 
 /**
- * Returns the access to the agent that `parley inspect` was started for. `parley inspect` sends the requests on to it.
+ * Returns the access to the agent that `parley inspect` was started for. `parley inspect` forwards the requests to it.
  */
 export async function relayedAccess(server: Server): Promise<AgentAccess> {
   let state = await server.json(RelayState, '/inspector');
@@ -124,7 +125,9 @@ export async function relayedAccess(server: Server): Promise<AgentAccess> {
   };
 }
 
-/** Returns a problem with `parley inspect` as a ConnectionError, so that it is not taken for an answer of the agent. */
+/**
+ * Converts an error of `parley inspect` to a ConnectionError, so that it is not mistaken for an answer of the agent.
+ */
 function relayProblem(error: unknown): ConnectionError {
   leaveIfRefused(error);
   const isAnswer = error instanceof A2AError;

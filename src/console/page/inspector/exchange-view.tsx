@@ -15,12 +15,12 @@ import { PageButton, Radios } from '../parts/controls.tsx';
 const FIRST_ROWS = 60;
 /** Number of events that are drawn first. */
 const WINDOW = 100;
-/** Maximum length of the words for an event. */
+/** Maximum length of the description of an event. */
 const MAX_NAME = 160;
 const FORMS = ['formatted', 'raw', 'bytes'] as const;
 type Form = (typeof FORMS)[number];
 
-/** All requests of the page to the agent, the newest first. */
+/** The requests of the page to the agent that are kept, the newest first. */
 export function ExchangeList({ inspection }: { readonly inspection: Inspection }) {
   const all = inspection.log.all.value.toReversed();
   if (all.length === 0) {
@@ -200,7 +200,7 @@ function formatted(text: string): string {
   }
 }
 
-/** Returns a few words for an event of either version: its kind, and the state or the text in it. */
+/** Returns a short description of an event of either version: its kind, and its state or the parts of its artifact. */
 function nameOfEvent(data: string): string {
   let body: unknown;
   try {

@@ -1,6 +1,6 @@
 /**
- * Records the requests to the agent and its responses as they come, with their bytes and times. All of this is kept in
- * the memory of the page only. The values of secret headers are not recorded.
+ * Records the requests to the agent and its responses as they arrive, with their bytes and times. All of this is kept
+ * only in the memory of the page. The values of secret request headers and of cookies are not recorded.
  */
 import { signal } from '@preact/signals';
 import { reasonOf } from '../../../base/index.ts';

@@ -23,10 +23,11 @@ import { type AgentInterface, type ProtocolVersion, VERSIONS } from '../../../pr
 import type { AgentAccess } from './agent-access.ts';
 import { type RecordedExchange, ExchangeLog, isSecretName } from './exchanges.ts';
 
-/** The time that the agent has for an answer, and between two events of a stream. */
+/** Timeouts of an answer of the agent, of the next event of a stream, and of the card. */
 const ANSWER_MS = 60_000;
 const SILENT_MS = 300_000;
 const CARD_MS = 15_000;
+/** Maximum size of a response, and of an event of a stream. */
 const MAX_BYTES = 8 * 2 ** 20;
 
 /** A header that the person has entered. */
@@ -37,7 +38,7 @@ export interface OwnHeader {
   readonly secret: boolean;
 }
 
-/** A card as the agent sends it to clients of one version. */
+/** A card as the agent sends it to clients of one protocol version. */
 export interface CardCopy extends FoundCard {
   readonly raw: unknown;
   /** The text as it was received. */

@@ -60,7 +60,7 @@ interface ProblemProps {
   readonly onRetry?: (() => void) | undefined;
 }
 
-/** Shows a problem in place of the data. Asks again by itself if the problem may pass. */
+/** Shows a problem as a message of its own. Calls `onRetry` automatically if the problem may pass. */
 export function Problem({ error, onRetry }: ProblemProps) {
   const { title, advice, passes = false } = explain(error);
   useEffect(() => {
@@ -84,7 +84,7 @@ export function Problem({ error, onRetry }: ProblemProps) {
   );
 }
 
-/** Shows a problem beside data that is still on the page. */
+/** Shows a problem in one line, for a page that still shows data. Does not retry. */
 export function ProblemLine({ error }: { readonly error: unknown }) {
   const { title, calm = false } = explain(error);
   return (

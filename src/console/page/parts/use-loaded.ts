@@ -15,20 +15,21 @@ export interface LoadedData<T> {
 }
 
 interface Options {
-  /** Asks again after this time, while the page is visible. */
+  /** Loads the data again after this time, while the page is visible. */
   readonly everyMs?: number;
   /**
    * A short request whose result changes with the data. If it is given, `everyMs` loads the data again only after the
    * result has changed.
    */
   readonly mark?: (signal: AbortSignal) => Promise<string>;
-  /** Whether the data stays as it is until the person wants newer data. */
+  /** If true, newer data is not loaded automatically. `outdated` becomes true instead. */
   readonly holds?: boolean;
 }
 
 /**
- * Calls `load` when the component is mounted, when an input changes, and after `everyMs`. A result that is outdated
- * when it arrives is not shown. After a problem, the next automatic load waits at least as long as `retryMs` returns.
+ * Calls `load` when the component is mounted, when an input changes, and after `everyMs`. The result of a load is
+ * ignored if a newer load has started meanwhile. After a problem, the next automatic load waits at least as long as
+ * `retryMs` returns.
  */
 export function useLoaded<T>(
   load: (signal: AbortSignal) => Promise<T>,

@@ -1,6 +1,6 @@
 /**
- * The access of this page to its server: a ticket in the address, a token from an earlier visit in the same tab, or
- * none. The token is never in a cookie, so no other page can use it.
+ * The access of this page to its server: a ticket in the address, a token that this tab has stored, or none. The token
+ * is never in a cookie, so the browser does not add it to requests of other pages.
  */
 import { exchangeTicket, ticketIn } from '../../../live/client/index.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Limits how often the page polls the server, that is, sends requests without a user action. A key may have a rate
- * limit, and several pages may be open. So an open page polls at most about ten times a minute while nothing changes. A
- * hidden page polls only to retry after an error that replaced its content.
+ * limit, and several pages may be open. So a visible page polls at most about ten times a minute while nothing changes.
+ * A hidden page polls only to retry after an error that it shows with `Problem`.
  */
 import { A2AError } from '../../../protocol/index.ts';
 

@@ -76,7 +76,10 @@ export class Server {
     return opened;
   }
 
-  /** Sends a request to a path of the server. Throws an A2AError with the server's message if it is refused. */
+  /**
+   * Sends a request to a path of the server. Throws an A2AError with the server's message if the server answers with an
+   * error, and a TypeError if the server does not answer.
+   */
   async ask(path: string, options: PageRequest = {}): Promise<Response> {
     const { method = 'GET', body, headers, signal } = options;
     const response = await fetch(this.url + path, {
@@ -116,20 +119,20 @@ export interface PageProps {
   readonly path: readonly string[];
 }
 
-/** Returns the server for this key. Throws A2AError `unauthenticated` if the server wants another key. */
+/** Returns the server for this key. Throws A2AError `unauthenticated` if the server requires another key. */
 export async function signIn(key: string | undefined): Promise<Server> {
   const client = await connect(`${BASE}/`, { headers: headersOf(key) });
   if (SERVER_KIND === 'gateway') {
     const caller = await new Server(key, client).json(SignedInCaller, '/a2a/caller');
     return new Server(key, client, caller);
   }
-  // Checks that the server accepts the token.
+  // These requests check that the server accepts the token.
   if (SERVER_KIND === 'inspector') await new Server(key, client).ask('/inspector');
   else await client.list({ pageSize: 1 }, { extensions: EXTENSIONS });
   return new Server(key, client);
 }
 
-/** Returns whether the server wants another key or token. */
+/** Returns whether the error means that the server requires another key or token. */
 export function isRefused(error: unknown): boolean {
   return error instanceof A2AError && error.kind === 'unauthenticated';
 }

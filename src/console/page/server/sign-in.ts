@@ -33,7 +33,8 @@ export async function begin(): Promise<void> {
 
 /** Signs in with this key. Throws every error except a refusal of the key. */
 export async function enter(key: string | undefined): Promise<void> {
-  // A browser cannot send such a key in a header. An example is the shortened key in the list, which ends with "…".
+  // Keys contain only printable ASCII. A browser refuses to send most other characters in a header, such as the "…" at
+  // the end of a shortened key in the list.
   if (key !== undefined && /[^\x21-\x7e]/.test(key)) {
     leave('The server does not accept this key.');
     return;

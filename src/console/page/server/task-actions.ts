@@ -14,7 +14,7 @@ import { readOpening, type TaskPlace } from './task-log.ts';
 /** Makes the server answer at once. The page then follows the task. */
 const AT_ONCE = { blocking: false } as const;
 
-/** Sends a message to a task: the answer to its question. */
+/** Sends the answer to a task's question. Does not wait for the result. */
 export async function sendToTask(
   server: Server,
   { agent, taskId }: TaskPlace,
@@ -31,7 +31,7 @@ export async function cancelTask(server: Server, { agent, taskId }: TaskPlace): 
 
 /**
  * Sends the first message of a task again, in the same conversation. Returns the id of the new task, or undefined if
- * the agent answered without one.
+ * the agent answered with a Message.
  */
 export async function sendAgain(server: Server, place: TaskPlace): Promise<string | undefined> {
   const opening = await readOpening(server, place);

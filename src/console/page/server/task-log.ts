@@ -1,6 +1,6 @@
 /**
- * Reads the log of a task with `GET /tasks/ID/events`, which returns all events of the task in the format of one
- * protocol version.
+ * Reads the log of a task with `GET /tasks/ID/events`, which returns the events of the task page by page, in the format
+ * of one protocol version.
  */
 import * as z from 'zod';
 import {
@@ -44,7 +44,7 @@ async function readLogPage(server: Server, query: LogQuery): Promise<RawPage> {
   return server.json(RawPage, path, { headers: EXTENSION_HEADERS, signal });
 }
 
-/** Yields the entries after `after`, as they are sent to clients of this version. */
+/** Yields the pages of the log after the entry `after`, in the format for clients of this version. */
 export async function* readLog(server: Server, query: LogQuery): AsyncGenerator<RawEntry[]> {
   for (let after: number | undefined = query.after; after !== undefined;) {
     const page: RawPage = await readLogPage(server, { ...query, after });
@@ -60,7 +60,9 @@ export function decoded({ seq, event }: RawEntry, version: ProtocolVersion): Log
   return { seq, event: shown };
 }
 
-/** Returns the task as it began, with the person's first message. */
+/**
+ * Returns the first event of the log, which is the task with the person's first message. Undefined if it is no task.
+ */
 export async function readOpening(
   server: Server,
   place: TaskPlace,

@@ -1,4 +1,6 @@
-/** The page: joining a session, the session itself, and the form that asks for a token. */
+/**
+ * The page of a session. It shows the session, the progress and failure of joining, and the form that asks for a token.
+ */
 import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { reasonOf } from '../../../base/index.ts';

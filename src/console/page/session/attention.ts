@@ -1,6 +1,6 @@
 /**
- * Gets the person's attention when the session needs them or a turn has ended: in the title of the page, for screen
- * readers, and as a notification of the browser if the page is hidden. Browsers allow notifications only in a secure
+ * Tells the person when the session needs an answer or a turn has ended: in the title of the page, to screen readers,
+ * and with a notification of the browser if the page is hidden. Browsers allow notifications only in a secure
  * context, which is HTTPS or the same machine.
  */
 import { effect, signal } from '@preact/signals';

@@ -15,11 +15,11 @@ import { ChangeView, countsOf, LongText } from './lines.tsx';
 import { Markdown } from './markdown.tsx';
 import { PartView } from './part-view.tsx';
 
-/** Rows of a call's output that are drawn first. */
+/** Number of rows of an output, a change and a prompt that are drawn first. */
 const OUTPUT_ROWS = 12;
 const DIFF_ROWS = 40;
 const PROMPT_ROWS = 60;
-/** Number of characters at the end of live output that are drawn. */
+/** The part of live output that is drawn: the last rows of its last characters. */
 const LIVE_CHARS = 4000;
 const LIVE_ROWS = 12;
 

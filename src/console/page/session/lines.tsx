@@ -15,9 +15,11 @@ import { PageButton } from '../parts/controls.tsx';
  */
 const MAX_ROW = 2000;
 /**
- * For a change of this many characters or more, no lines are compared. The server's diff or the new content is shown.
+ * For a change of this many characters or more, the page does not compare the lines. It shows the server's diff, or the
+ * new content if there is no diff.
  */
 const LARGE = 400_000;
+/** Maximum length of a slice of a text. Its last row may exceed this. */
 const SLICE_CHARS = 60_000;
 /** Each slice has GROWTH times as many rows as the slice before it, but at most MAX_SLICE. */
 const GROWTH = 4;
@@ -76,8 +78,8 @@ interface TextProps {
   /** The number of rows that are drawn first. */
   readonly first: number;
   /**
-   * How the text is made safe: `clean` removes what is invisible, `reveal` shows it as symbols, for text that a person
-   * approves.
+   * How the text is made safe. `clean` removes invisible characters. `reveal` shows them as symbols, for text that a
+   * person approves.
    */
   readonly safe: 'clean' | 'reveal';
   /** Whether the text is a diff of several files. */
@@ -115,7 +117,7 @@ export function shownSize(chars: number, unit: 'bytes' | 'characters' = 'charact
   return chars < 1_000_000 ? `${Math.round(chars / 1000)} KB` : `${(chars / 1e6).toFixed(1)} MB`;
 }
 
-/** Draws a file change, with the colours of its language. */
+/** Draws a file change. The lines have the colours of their language, unless the change is large. */
 export function ChangeView({ diff, first }: { readonly diff: FileDiff; readonly first: number }) {
   if (!isLarge(diff)) return <SmallChange diff={diff} first={first} />;
   const { formatted_diff: formatted = '' } = diff;

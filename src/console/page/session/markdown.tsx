@@ -1,4 +1,7 @@
-/** Draws Markdown from peers as elements. No HTML of a peer is used, images are not loaded, and links are checked. */
+/**
+ * Draws Markdown from peers as elements. HTML in the text is shown as text, images are not loaded, and links lead only
+ * to web pages and mail addresses.
+ */
 import type { Token, Tokens } from 'marked';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
@@ -153,7 +156,9 @@ function inline(tokens: readonly Token[]): ComponentChildren {
   });
 }
 
-/** Draws a link, followed by its target unless the text is the target, so that readers see where it leads. */
+/**
+ * Draws a link. If its text is not its target, the target follows in parentheses, so that readers see where it leads.
+ */
 function link({ tokens, href, text }: Tokens.Link): ComponentChildren {
   const url = safeUrl(href);
   if (!url) return [inline(tokens), ` (${href})`];
@@ -166,7 +171,7 @@ function link({ tokens, href, text }: Tokens.Link): ComponentChildren {
   );
 }
 
-/** A link that a peer has chosen. It may lead only to a web page or a mail address; else only its words are drawn. */
+/** A link from a peer. If it does not lead to a web page or a mail address, only its text is drawn. */
 export function SafeLink({
   href,
   children,

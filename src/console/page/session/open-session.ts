@@ -4,15 +4,16 @@ import { BASE, SERVER_KIND, ownName, remembered } from '../server/access.ts';
 import { openAgentSession } from './agent-session.ts';
 import { PageSession } from './page-session.ts';
 
-/** Reconnects without end: a phone may sleep for hours. */
+/** The number of attempts is unlimited, because a phone may sleep for hours. */
 const RETRY = { attempts: Infinity, delayMs: 250, maxDelayMs: 5000 };
 
 /** Number of messages that are loaded first. A longer session would take seconds to load. */
 const FIRST_MESSAGES = 2000;
 
 /**
- * Joins the session, and loads the newest messages, or all messages if `seen` is given. `seen` is the number of entries
- * that the page has already shown. Throws A2AError `unauthenticated` if the server wants another token.
+ * Opens the session. Of a live session, loads the newest FIRST_MESSAGES messages, or all messages if `seen` is given.
+ * `seen` is the number of entries that the page has already shown. Throws A2AError `unauthenticated` if the server
+ * requires another token.
  */
 export async function openSession(token: string | undefined, seen?: number): Promise<PageSession> {
   const opened: { store?: PageSession } = {};

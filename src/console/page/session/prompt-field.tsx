@@ -14,9 +14,10 @@ import {
 import type { PageSession } from './page-session.ts';
 import { PageButton, Form } from '../parts/controls.tsx';
 
+/** Maximum number of queued prompts that are shown. */
 const MAX_QUEUED = 4;
 
-/** Matches a touch screen. There, Enter starts a new line, and the person sends the prompt with the button. */
+/** Matches a touch screen. There, Enter alone starts a new line, and the person sends the prompt with the button. */
 const touch = matchMedia('(pointer: coarse)');
 
 interface Menu {
@@ -63,7 +64,7 @@ export function PromptField({ store }: { readonly store: PageSession }) {
     const chosen = choices[index];
     const { current } = field;
     if (!chosen || !current) return;
-    // The person may have typed on while newer choices were loaded.
+    // The choices may belong to an older text, because the person can type while newer choices are loaded.
     const now = completableAt({ text: text.value, cursor: current.selectionStart });
     if (now?.start !== at.start) return;
     const after = text.value.slice(at.start + now.prefix.length);

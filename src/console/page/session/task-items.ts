@@ -46,7 +46,7 @@ export class TaskItems {
     };
   }
 
-  /** Forgets what has been shown, for the stream of another message. */
+  /** Forgets what has been shown. Called before each stream, because a stream starts with the whole task. */
   restart(): void {
     this.#added = createTextTracker();
     this.#begun = new Set();

@@ -1,4 +1,4 @@
-/** The raw events of the task, as clients of either version get them. */
+/** The raw events of the task, as clients of the chosen protocol version get them. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { ProtocolVersion } from '../../../protocol/index.ts';
@@ -29,7 +29,8 @@ export function FramesView({ store, versions, seq }: Props) {
     async () => ({ of: chosen, list: [...(await store.rawEvents(chosen))] }),
     [store, chosen, store.count.value],
   );
-  // Until the events of another version are loaded, the value is that of the version before.
+  // After the person has chosen another version, `events.value` has the events of the previous version until the load
+  // has ended.
   const loaded = events.value?.of === chosen ? events.value.list : store.raw.get(chosen);
   const all = (loaded ?? []).filter((each) => each.seq <= seq);
   return (

@@ -50,7 +50,7 @@ export function HistorySlider({ entries, at, onChange }: Props) {
   );
 }
 
-/** Returns what an event is, in a few words. */
+/** Returns a short description of an event. */
 export function nameOfEvent({ event }: LogEntry): string {
   if (event.kind === 'task') return 'task created';
   if (event.kind === 'artifact-update') {
@@ -63,7 +63,7 @@ export function nameOfEvent({ event }: LogEntry): string {
   return `${state}: ${fact.kind}`;
 }
 
-/** Returns what a raw event is, whichever version it has. */
+/** Returns the kind of a raw event of either version. */
 export function nameOfRaw(event: unknown): string {
   if (!isObject(event)) return 'event';
   const kind = event['kind'];

@@ -1,6 +1,6 @@
 /**
- * What the page shows of a task after each of its events. The log is read once. A state in the past is computed from
- * the nearest earlier state that was kept, so that the slider is fast in a long log.
+ * Computes what the page shows of a task after each of its events. A state in the past is computed from the nearest
+ * earlier state that was kept, so that the slider is fast in a long log.
  */
 import { INITIAL, type SessionAction, type SessionState } from '../../../display/index.ts';
 import { reduceState } from '../../../display/state/index.ts';
@@ -47,7 +47,7 @@ export class PastStates {
     return state;
   }
 
-  /** Returns the task after this number of events. */
+  /** Returns the task after this number of events, or undefined if there are no events. */
   taskAfter(count: number): Task | undefined {
     return fold(this.#entries.slice(0, count).map(({ event }) => event));
   }

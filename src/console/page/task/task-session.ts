@@ -39,7 +39,7 @@ export class TaskSession implements LiveSession {
     await this.#send([{ kind: 'data', data: { ...confirmation } }]);
   }
 
-  /** Somebody else may have answered first, so the task is read after a refusal too. */
+  /** Calls `onSent` also if the task refuses the message, because another client may have answered first. */
   async #send(parts: readonly Part[]): Promise<void> {
     await sendToTask(this.#server, this.#place, parts).finally(this.#onSent);
   }

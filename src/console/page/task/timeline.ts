@@ -1,12 +1,12 @@
 /**
- * The timeline of a task: what it did when, and how long it waited for a person. It is computed from the log alone. An
- * artifact event has no time of its own, so it counts as part of the work around it.
+ * The timeline of a task: when it worked, and when it waited for a person. It is computed only from the log. An
+ * artifact event has no time of its own, so it does not change the timeline.
  */
 import { readStatus, type ToolCall } from '../../../protocol/development-tool/index.ts';
 import { isTerminal, type LogEntry, type TaskState } from '../../../protocol/index.ts';
 import { hasEnded } from '../../../protocol/schema-free/index.ts';
 
-/** `person`: waits for an answer. `queue`: waits for its turn. `idle`: between two turns of a task. */
+/** `work`: runs. `person`: waits for an answer. `queue`: waits to be started. `idle`: between two turns of a task. */
 export type SpanKind = 'work' | 'person' | 'queue' | 'idle';
 
 export interface TimeSpan {
@@ -24,7 +24,7 @@ export interface TimedCall {
 export interface Timeline {
   readonly from: number;
   readonly to: number;
-  /** What the task as a whole did, without gaps. */
+  /** The spans of the task itself. They have no gaps. */
   readonly spans: readonly TimeSpan[];
   readonly calls: readonly TimedCall[];
 }
@@ -104,7 +104,7 @@ function kindOfCall(call: ToolCall): SpanKind | undefined {
   return call.confirmation_request ? 'person' : 'queue';
 }
 
-/** Returns how many milliseconds the spans of one kind last. */
+/** Returns the total length of the spans of one kind, in milliseconds. */
 export function timeIn(spans: readonly TimeSpan[], kind: SpanKind): number {
   return spans.reduce((sum, span) => sum + (span.kind === kind ? span.to - span.from : 0), 0);
 }

@@ -25,7 +25,7 @@ const PING_MS = 15_000;
 export interface Head {
   readonly id: string;
   readonly model: string;
-  /** Estimated number of input tokens. The last event has the number that the provider reports. */
+  /** Estimated number of input tokens. The event `message_delta` has the number that the provider reports. */
   readonly inputTokens: number;
   /** How the client gets the model's thoughts. `signed` means only their signatures, without their text. */
   readonly thoughts: 'none' | 'signed' | 'full';
@@ -38,7 +38,7 @@ export function headOf(body: MessagesBody, inputTokens: number): Head {
   return { id: `msg_${randomUUIDv7()}`, model: body.model, inputTokens, thoughts };
 }
 
-/** An event of the stream. Only the fields that `completeMessage` reads have a type. */
+/** An event of the stream. The objects inside it are not typed further. */
 type StreamEvent =
   | { readonly type: 'message_start'; readonly message: JsonObject }
   | { readonly type: 'content_block_start'; readonly content_block: JsonObject; index: number }

@@ -13,6 +13,7 @@ export function ownSignature(provider: JsonObject | undefined): string {
   return encodeCarried({ provider: provider ?? {} });
 }
 
+/** Returns whether the gateway created the signature. An empty signature counts too, because Anthropic refuses it. */
 export function isOwnSignature(signature: string): boolean {
   return signature === '' || isCarried(signature);
 }

@@ -68,8 +68,9 @@ function append(parts: JsonObject[], part: JsonObject): void {
 type Chunk = Exclude<FullChunk, { kind: 'finish' }>;
 
 /**
- * Returns a function that converts the chunks of an answer. The signature of a call also contains the thoughts before
- * the call, because some clients do not send thoughts back. Google's signatures contain them too.
+ * Returns a function that converts the chunks of an answer. It returns undefined for chunks that the client does not
+ * get. The signature of a call also contains the thoughts before the call, because some clients do not send thoughts
+ * back.
  */
 function partsOf(head: Head): (chunk: Chunk) => JsonObject | undefined {
   let thoughts: CarriedThought[] = [];

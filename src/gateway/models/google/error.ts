@@ -43,7 +43,7 @@ function statusOf(error: A2AError): number {
 }
 
 /**
- * Returns the kind of the error in Google's API. An unknown model is `notFound`, because the model's name is part of
+ * Returns the kind of the error in Google's API. An unknown model or method is `notFound`, because its name is part of
  * the path.
  */
 function kindOf({ kind, reason }: A2AError): A2AError['kind'] {

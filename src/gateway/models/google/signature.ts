@@ -13,7 +13,10 @@ import {
   isCarried,
 } from '../vendor-api/carried.ts';
 
-/** Returns a signature that contains the vendor's data, and the thoughts before a call. */
+/**
+ * Returns a signature that contains the vendor's data, and the thoughts before a call. If the data has a signature of
+ * Google, returns that signature.
+ */
 export function signatureOf(
   provider: JsonObject,
   thoughts: readonly CarriedThought[] = [],
@@ -22,6 +25,7 @@ export function signatureOf(
   return own ?? Buffer.from(encodeCarried({ provider, thoughts })).toString('base64');
 }
 
+/** Returns whether the gateway created the signature. */
 export function isOwnSignature(signature: string): boolean {
   return isCarried(Buffer.from(signature.slice(0, 16), 'base64').toString('utf8'));
 }

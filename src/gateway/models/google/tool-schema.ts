@@ -1,4 +1,4 @@
-/** Converts a schema of Google's API, which is a variant of OpenAPI's, to JSON Schema. */
+/** Converts a schema of Google's API to JSON Schema. Google's schemas are a variant of OpenAPI's. */
 import { isObject, type JsonObject, type JsonValue } from '../../../base/index.ts';
 
 const MAX_DEPTH = 64;
@@ -11,7 +11,7 @@ const NUMBERS = new Set([
   'minProperties',
   'maxProperties',
 ]);
-/** Keywords that JSON Schema does not have. */
+/** Keywords that JSON Schema does not have. `nullable` becomes the type `null`. */
 const REMOVED = new Set(['propertyOrdering', 'example', 'nullable']);
 /** Formats that JSON Schema does not have. */
 const FORMATS = /^(?:enum|int32|int64|float|double)$/;

@@ -25,8 +25,8 @@ const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 30_000;
 
 /**
- * The number of chunks of an answer that are processed as soon as they arrive. Later chunks are collected until the end
- * of the event loop's turn, and are written together.
+ * The number of chunks of a stream that are processed as soon as they arrive. Later chunks are collected until the end
+ * of the event loop's turn and are processed together.
  */
 const AT_ONCE = 16;
 
@@ -276,7 +276,10 @@ class RelayedAnswer
     this.#end();
   }
 
-  /** Returns an error with the fields that `vendorError` reads. */
+  /**
+   * Returns the error for a redirect or an error response. For an error response, it has the fields that `vendorError`
+   * reads.
+   */
   #refused({ status, headers, statusText }: Refusal): unknown {
     const { name } = this.#target;
     if (status < 400) {

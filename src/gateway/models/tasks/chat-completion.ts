@@ -1,6 +1,6 @@
 /**
- * Reads the requests of the gateway's own tasks, in A2A and in the dialect. A request is a data part for the skill
- * `chat-completion`, or any other message with settings in its metadata.
+ * Reads the requests of the gateway's own tasks, which arrive over A2A or the gateway's own REST API (dialect/). A
+ * request is a data part for the skill `chat-completion`, or any other message. Both may have settings in the metadata.
  *
  *   { "kind": "data", "data": { "messages": [{ "role": "user", "content": "Hello" }], "model": "fast", "temperature": 0 } }
  *   { "kind": "text", "text": "Hello" }  with the metadata  { "model": "fast", "temperature": 0 }
@@ -102,7 +102,8 @@ export function askedChat(message: Message, metadata: Metadata): AskedChat {
 }
 
 /**
- * Returns the model of a request for embeddings. Throws if the request has a setting that has no effect on embeddings.
+ * Returns the model of a request for embeddings, or undefined if the request does not name one. Throws if the request
+ * has a setting that has no effect on embeddings.
  */
 export function embeddingModel(metadata: Metadata): string | undefined {
   const { model, ...others } = settingsIn(metadata);
@@ -113,7 +114,7 @@ export function embeddingModel(metadata: Metadata): string | undefined {
 
 /**
  * Returns the data part of the skill, or undefined if the message is ordinary content. If the message also has texts or
- * files, a data part without `messages` is ordinary content.
+ * files, a data part without `messages` is ordinary content. Throws if the data part of the skill is not the only part.
  */
 function completionIn({ parts }: Message): unknown {
   const data = parts.flatMap((part) => (part.kind === 'data' ? [part.data] : []));

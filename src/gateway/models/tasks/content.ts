@@ -19,8 +19,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Converts a message. A file without a media type gets the type of its content, or of the file extension in its
- * address.
+ * Converts a message. If the media type of a file is unknown, it is detected from the file's content, or from the file
+ * extension if the file is sent as a URL.
  */
 export function modelContent(message: Pick<Message, 'role' | 'parts'>): Content {
   const { role, parts } = fromA2AMessage(message);

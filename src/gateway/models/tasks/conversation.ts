@@ -1,6 +1,6 @@
 /**
- * Reads the earlier turns of a conversation from the completed tasks of the same context. If they are too large, the
- * oldest turns are left out.
+ * Reads the earlier turns of a conversation from the completed tasks of the same context. If they are too many or too
+ * large, the oldest turns are left out.
  */
 import type { Content, ContentPart, ModelRequest } from '../../../agent/index.ts';
 import {
@@ -32,7 +32,7 @@ export const ANSWER = 'answer';
 
 const MAX_TASKS = 50;
 const MAX_CHARS = 400_000;
-/** Number of messages that are read of each task. It is small, because a model's task has only one user message. */
+/** Number of messages that are read from each task. It is small, because a model's task has only one user message. */
 const HISTORY = 2;
 
 /**
@@ -69,6 +69,7 @@ export function earlierTurns(handler: () => Pick<RequestHandler, 'listTasks'>): 
       chars += JSON.stringify(turn).length;
       if (chars > MAX_CHARS) break;
       turns.unshift(turn);
+      // The request of this task contained the whole conversation before it, so earlier tasks are not needed.
       if (isWhole) break;
     }
     return turns;

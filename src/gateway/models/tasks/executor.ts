@@ -1,8 +1,9 @@
 /**
  * Executes the gateway's own tasks with a model.
  *
- * The answer is streamed as the artifact `answer`. The last chunk of its text has the usage in the artifact's metadata.
- * The last status repeats the answer and the usage, for clients of the gateway's own REST API (dialect/).
+ * The answer is streamed as the artifact `answer`. If the answer ends with text, the last chunk has the usage in the
+ * artifact's metadata. The last status repeats the text of the answer and the usage, for clients of the gateway's own
+ * REST API (dialect/).
  *
  * The model also gets the earlier turns of the conversation, which are the completed tasks of the same context. It does
  * not get them if the request contains the whole conversation (chat-completion.ts). Embeddings are returned as one
@@ -49,7 +50,7 @@ interface Asked extends Omit<AskedChat, 'model'> {
 }
 
 const EMBEDDINGS = 'embeddings';
-/** Maximum length of an answer that the last status repeats. A longer answer is only in the artifact. */
+/** Maximum number of characters of an answer that the last status repeats. A longer answer is only in the artifact. */
 const MAX_FINAL_TEXT = 256 * 1024;
 const TOO_LONG = 'The answer is in the artifact';
 
@@ -84,7 +85,7 @@ export function modelExecutor({
     let text = '';
     let held = '';
     let begun = false;
-    /** Returns the next chunk of the artifact. The last chunk has the usage. */
+    /** Returns the next chunk of the artifact. `usage` is set only for the last chunk. */
     const sent = (part: Part, usage?: Metadata): ArtifactEvent => {
       const metadata = { ...(!begun && { [ONE_TEXT_KEY]: true }), ...usage };
       const about = begun && !usage ? {} : { metadata };
@@ -174,7 +175,7 @@ export function modelExecutor({
   };
 }
 
-/** Returns the last status. It contains the `usage` even if the answer was interrupted. */
+/** Returns the last status of a task. A failed task has `usage` too if its answer was cut off. */
 function ended(
   state: 'completed' | 'failed',
   text: string,

@@ -1,4 +1,4 @@
-/** Functions for the conversion of answers, which the endpoints for several vendors use. */
+/** Functions that the endpoints for several vendors use to convert answers. */
 import { isObject } from '../../../base/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import type { FullChunk } from '../chunks.ts';
@@ -34,7 +34,7 @@ export function fieldIn(value: unknown, field: string): unknown {
   return isObject(value) ? value[field] : undefined;
 }
 
-/** Returns a server-sent event with a name. */
+/** Returns a server-sent event. Its name is the event's type. */
 export function namedEvent(event: { readonly type: string }): string {
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }

@@ -14,7 +14,10 @@ export interface CarriedThought {
 export interface Carried {
   /** The data, by vendor. */
   readonly provider: JsonObject;
-  /** The id of the call that the data belongs to, or undefined if the data belongs to a thought. */
+  /**
+   * The id of the call that the data belongs to. Only the Responses API needs it, because there the data is in a
+   * separate item before the call. Undefined if the data belongs to a thought.
+   */
   readonly callId?: string | undefined;
   /** The thoughts before the call, for clients that send only the call back. */
   readonly thoughts?: readonly CarriedThought[] | undefined;
@@ -44,7 +47,7 @@ export function encodeCarried({ provider, callId, thoughts = [] }: Carried): str
     : text;
 }
 
-/** Returns whether the text comes from `encodeCarried`. */
+/** Returns whether the text has the prefix of `encodeCarried`. It may still be invalid. */
 export function isCarried(text: string | null | undefined): text is string {
   return text?.startsWith(PREFIX) === true;
 }

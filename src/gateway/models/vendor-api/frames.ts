@@ -8,12 +8,12 @@ export interface FramesOptions<Item> {
   readonly source: AsyncIterator<Item>;
   /** Returns the text of an item, or an empty text if the client does not get the item. */
   textOf(item: Item): string;
-  /** Returns a promise that must resolve before the client gets the next text. */
+  /** Returns a promise that must resolve before the client gets the next text, or undefined if there is none. */
   pending?: (() => Promise<void> | undefined) | undefined;
   readonly failure: (error: A2AError) => string;
   /** Aborted when the client has disconnected. */
   readonly signal: AbortSignal;
-  /** Called once, when the last text was returned or the reader has stopped. */
+  /** Called once, when the source has ended or failed, or the reader has stopped. */
   ended(): void;
   /** Called if the reader stops early. It must end the source. */
   left(): void;

@@ -1,4 +1,4 @@
-/** Functions for the conversion of requests, which the endpoints for all vendors use. */
+/** Functions that the endpoints for all vendors use to convert requests. */
 import type * as z from 'zod';
 import { wordIssue } from '../../../base/index.ts';
 import type {
@@ -15,7 +15,7 @@ import { A2AError } from '../../../protocol/index.ts';
 const MEDIUM_BUDGET = 4096;
 const HIGH_BUDGET = 16_384;
 
-/** Returns whether a field is set. In JSON, null means that it is not. */
+/** Returns whether a field is set. A field that is null counts as not set. */
 export function isSet<T>(value: T | null | undefined): value is T {
   return value !== undefined && value !== null;
 }
@@ -67,10 +67,9 @@ export function partsOfRole(contents: OpenContent[], role: Content['role']): Con
   return parts;
 }
 
-/** A text or a file. */
 export type TextOrFile = Extract<ContentPart, { kind: 'text' }> | BlobPart | FileContentPart;
 
-/** Returns the text and the files that a tool returned. */
+/** Returns the joined texts and the files that a tool returned. */
 export function toolResponse(
   parts: readonly TextOrFile[],
   separator = '',

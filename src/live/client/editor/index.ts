@@ -1,6 +1,6 @@
 /**
- * The capabilities that an editor offers to the agent, in addition to prompts and answers. These are its buffers, which
- * may have unsaved changes, and its terminals. They are used only in turns that this editor has started, and only while
+ * The capabilities that an editor offers to the agent, in addition to prompts and answers: its text buffers, which may
+ * have unsaved changes, and its terminals. They are used only in turns that this editor has started, and only while
  * it is connected.
  *
  * If a method fails, it rejects with an EditorError. All methods except `exit` have a timeout. An editor that does not

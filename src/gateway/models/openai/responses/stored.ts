@@ -71,7 +71,10 @@ export async function removeStored({ caller, call, handler }: Input, id: string)
   return task !== undefined;
 }
 
-/** Returns the items of a response and of all responses before it, oldest first. */
+/**
+ * Returns the items of a response and of all responses before it, oldest first. Returns no items if `id` is undefined.
+ * Throws `invalidParams` if one of the responses is not stored, or if the conversation is too long.
+ */
 export async function earlierItems(input: Input, id: string | undefined): Promise<readonly Item[]> {
   const turns: (readonly Item[])[] = [];
   let chars = 0;
