@@ -3,16 +3,17 @@ import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
 import { postgresStore } from '../src/store/postgres/postgres-store.ts';
 import { createAgent, createHandler } from '../src/tasks/index.ts';
-import { load, messageRequest } from './driver.ts';
+import { messageRequest, pacedLoad } from './driver.ts';
 import { compare, median, percentile, type Row } from './measure.ts';
 import type { Subject } from './subject.ts';
 import { parley, stop } from './subjects.ts';
 
 const EVENTS = 400;
 const EVERY_MS = 15;
-const ROUNDS = 9;
-const WARM_UP_ROUNDS = 2;
-const CONNECTIONS = 16;
+const ROUNDS = 11;
+const WARM_UP_ROUNDS = 4;
+/** Duration of the load in a round. */
+const SECONDS = 2;
 const logger = { debug() {}, info() {}, warn() {}, error: console.error };
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -81,40 +82,35 @@ export async function readerLag(server: string): Promise<Row> {
 }
 
 /**
- * The CPU time of a node for one request: two nodes that share a database, compared with two nodes that each have a
- * database of their own. Both pairs get the same load at the same time. A single node is not a fair comparison on a small
- * machine: two nodes with separate databases also need a third more CPU time per request than one.
+ * The CPU time of a node for one request: a node alone, and two nodes that share a database, each of which gets the same
+ * number of requests per second as the node alone. The rate is fixed, because a node needs less CPU time per request if
+ * more requests are in progress, which share transactions. So a comparison at full load would compare the load, too.
  */
 export async function twoNodes(server: string): Promise<Row[]> {
-  const databases = ['one', 'other', 'shared'].map((name) => `parley_bench_${name}`);
-  const [one, other, shared] = await Promise.all(
-    databases.map((name) => emptyDatabase(server, name)),
-  );
-  const nodes: Subject[] = [];
-  for (const url of [one, other, shared, shared]) {
-    nodes.push(await parley('parley', '--store', url ?? ''));
-  }
-  const pairs = [
-    { name: 'alone', nodes: nodes.slice(0, 2) },
-    { name: 'parley', nodes: nodes.slice(2) },
+  const alone = await parley('parley', '--store', await emptyDatabase(server, 'parley_bench_one'));
+  const shared = await emptyDatabase(server, 'parley_bench_shared');
+  const pair = [
+    await parley('parley', '--store', shared),
+    await parley('parley', '--store', shared),
   ];
-  const measure = async (what: string, text: string, requests: number): Promise<Row> => {
-    const request = () => messageRequest('SendMessage', text);
-    const works = pairs.map((pair) => ({
+  const measure = async (what: string, text: string, rate: number): Promise<Row> => {
+    const work = (name: string, nodes: readonly Subject[]) => ({
       subject: {
-        name: pair.name,
-        cpu: () => pair.nodes.reduce((sum, node) => sum + (node.cpu() ?? Number.NaN), 0),
+        name,
+        cpu: () => nodes.reduce((sum, node) => sum + (node.cpu() ?? Number.NaN), 0),
       },
       run: async () => {
-        await Promise.all(pair.nodes.map(({ port }) => load(port, CONNECTIONS, requests, request)));
-        return requests * pair.nodes.length;
+        const request = () => messageRequest('SendMessage', text);
+        const loads = nodes.map(({ port }) => pacedLoad(port, rate, SECONDS, request));
+        return (await Promise.all(loads)).reduce((sum, requests) => sum + requests, 0);
       },
-    }));
+    });
+    const works = [work('alone', [alone]), work('parley', pair)];
     const costs = await compare(ROUNDS, works, WARM_UP_ROUNDS);
     const cost = (name: string) => costs.get(name)?.cpuUs ?? Number.NaN;
     const values = { 'one node': cost('alone'), parley: cost('parley') };
     return {
-      scenario: `PostgreSQL, two nodes, each: ${what}`,
+      scenario: `PostgreSQL, two nodes, ${rate}/s each: ${what}`,
       unit: 'µs/request',
       values,
       goal: {
@@ -125,11 +121,8 @@ export async function twoNodes(server: string): Promise<Row[]> {
     };
   };
   try {
-    return [
-      await measure('a message', 'echo hello', 4000),
-      await measure('a task of 5 events', 'task 5', 800),
-    ];
+    return [await measure('message', 'echo hello', 1000), await measure('5 events', 'task 5', 300)];
   } finally {
-    await stop(...nodes);
+    await stop(alone, ...pair);
   }
 }

@@ -6,6 +6,9 @@ import { connect, type Socket } from 'node:net';
 
 let serial = 0;
 
+/** Number of requests in progress at which `pacedLoad` waits for responses. */
+const MAX_PACED_CONNECTIONS = 64;
+
 /** The path and key of a request that does not go to the root agent. */
 export interface Door {
   readonly path: string;
@@ -177,4 +180,35 @@ export async function load(
   );
   for (const connection of open) connection.close();
   return { events, firstEventMs };
+}
+
+/**
+ * Sends `rate` requests per second for `seconds`, and returns their number. Unlike `load`, the rate does not depend on
+ * how fast the server answers, so servers with different speeds do the same work in the same time.
+ */
+export async function pacedLoad(
+  port: number,
+  rate: number,
+  seconds: number,
+  request: () => string,
+): Promise<number> {
+  const total = rate * seconds;
+  const free = await Promise.all(
+    Array.from({ length: MAX_PACED_CONNECTIONS }, () => Connection.open(port)),
+  );
+  const answers: Promise<unknown>[] = [];
+  const begun = performance.now();
+  while (answers.length < total) {
+    const due = Math.min(total, ((performance.now() - begun) / 1000) * rate);
+    while (answers.length < due) {
+      const connection = free.pop();
+      // The requests that are late are sent when connections are free again.
+      if (!connection) break;
+      answers.push(connection.send(request()).then(() => free.push(connection)));
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  await Promise.all(answers);
+  for (const connection of free) connection.close();
+  return total;
 }

@@ -46,9 +46,12 @@ export const LIBRARY_BUNDLED = ['jose', 'jsonc-parser', 'undici'];
 /** Packages with native code or data files. The program cannot contain them, so they are installed with it. */
 export const PROGRAM_NATIVE = ['@lydell/node-pty', '@vscode/ripgrep'];
 
-/** The start of each bundle. CommonJS packages in an ES module bundle still call require for Node's own modules. */
+/**
+ * The start of each chunk of a bundle. CommonJS packages in an ES module bundle still call require for Node's own modules.
+ * The function is made when it is called, because most chunks do not need it.
+ */
 export const REQUIRE_BANNER = {
-  js: "import{createRequire as bundleRequire}from'node:module';const require=bundleRequire(import.meta.url);",
+  js: "import{createRequire as bundleRequire}from'node:module';const require=id=>bundleRequire(import.meta.url)(id);",
 };
 
 export function readManifest(): Manifest {

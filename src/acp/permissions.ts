@@ -13,12 +13,14 @@ import {
 } from '@agentclientprotocol/sdk';
 import type { LiveSession } from '../live/client/index.ts';
 import {
+  confirmationOf,
+  isAlreadyResolved,
   isOpenQuestion,
   OPTION,
+  requestId,
   type ConfirmationOption,
   type ToolCall,
 } from '../protocol/development-tool/index.ts';
-import { A2AError } from '../protocol/index.ts';
 import type { Logger } from '../tasks/index.ts';
 import { toolView } from './tool-view.ts';
 
@@ -39,7 +41,8 @@ export interface PermissionsOptions {
 
 export class Permissions {
   readonly #options: PermissionsOptions;
-  readonly #open = new Map<string, { correlationId?: string; withdrawal: AbortController }>();
+  /** The sent requests, by the ids of their calls. */
+  readonly #open = new Map<string, { request: string; withdrawal: AbortController }>();
 
   constructor(options: PermissionsOptions) {
     this.#options = options;
@@ -51,15 +54,14 @@ export class Permissions {
    */
   ask(call: ToolCall): void {
     const { client, session, sessionId, workspace, logger, signal, onWords } = this.#options;
-    const { tool_call_id: id, correlationId, confirmation_request: request } = call;
+    const { tool_call_id: id, confirmation_request: request } = call;
     if (!request || isOpenQuestion(call) || !session.self.roles.includes('approve')) {
       return;
     }
-    const before = this.#open.get(id);
-    if (before && before.correlationId === correlationId) return;
+    if (this.#open.get(id)?.request === requestId(call)) return;
     this.withdraw(id);
     const withdrawal = new AbortController();
-    this.#open.set(id, { ...(correlationId !== undefined && { correlationId }), withdrawal });
+    this.#open.set(id, { request: requestId(call), withdrawal });
     // `modify` needs the new content as well, and ACP has no field for it.
     const options = request.options.filter((option) => option.id !== OPTION.modify).map(optionOf);
     const question: RequestPermissionRequest = {
@@ -77,14 +79,10 @@ export class Permissions {
         // A dismissed dialog is not an answer, because another client may still answer.
         if (outcome.outcome !== 'selected') return;
         if (outcome.optionId === OPTION.words) return onWords(call);
-        await session.confirm({
-          tool_call_id: id,
-          selected_option_id: outcome.optionId,
-          ...(correlationId !== undefined && { correlationId }),
-        });
+        await session.confirm(confirmationOf(call, outcome.optionId));
       })
       .catch((error: unknown) => {
-        if (withdrawal.signal.aborted || signal.aborted || isLate(error)) return;
+        if (withdrawal.signal.aborted || signal.aborted || isAlreadyResolved(error)) return;
         logger.warn({ err: error, call: id }, 'a permission request failed');
       });
   }
@@ -107,8 +105,4 @@ function optionOf({ id, name }: ConfirmationOption): PermissionOption {
 function kindOf(id: string): PermissionOptionKind {
   if (id === OPTION.cancel) return 'reject_once';
   return id.startsWith('proceed_always') ? 'allow_always' : 'allow_once';
-}
-
-function isLate(error: unknown): boolean {
-  return error instanceof A2AError && error.reason === 'ALREADY_RESOLVED';
 }

@@ -16,11 +16,13 @@ import {
 } from '@agentclientprotocol/sdk';
 import type { LiveSession, LiveSnapshot } from '../live/client/index.ts';
 import {
+  confirmationOf,
   isOpenQuestion,
   mayBeCommand,
   OPTION,
   readStatus,
   readTask,
+  requestId,
   WaitingCalls,
   type DevelopmentToolEvent,
   type Fact,
@@ -79,7 +81,7 @@ export class AcpSession {
   readonly #current = Promise.withResolvers<void>();
   /** True while the client gets updates from before it joined. */
   #history: boolean;
-  /** The number `commands` of the presence for which the list of commands was last sent to the client. */
+  /** The last value of `commands` in a presence. When it changes, the client gets the list of commands again. */
   #commands = 0;
   #started = false;
   #choices: Choices;
@@ -162,14 +164,9 @@ export class AcpSession {
     this.#toAnswer = undefined;
     const answer = textOf(parts);
     const isText = answer !== '' && !mayBeCommand(answer);
-    if (call && isText && this.#waiting.calls.some((each) => isSameRequest(each, call))) {
-      const { tool_call_id, correlationId } = call;
-      return this.#prompts.answer({
-        tool_call_id,
-        selected_option_id: OPTION.words,
-        answer,
-        ...(correlationId !== undefined && { correlationId }),
-      });
+    const isOpen = (id: string) => this.#waiting.calls.some((each) => requestId(each) === id);
+    if (call && isText && isOpen(requestId(call))) {
+      return this.#prompts.answer(confirmationOf(call, OPTION.words, { answer }));
     }
     const { done } = await this.#prompts.send(parts);
     return done;
@@ -345,7 +342,8 @@ export class AcpSession {
   }
 
   /**
-   * If all open questions must be answered with a text, ends the client's turn. The client's next prompt is the answer.
+   * Ends the client's turn, unless an open question can be answered with an option. The client's next prompt is the
+   * answer.
    */
   async #wait(): Promise<void> {
     const { calls } = this.#waiting;
@@ -417,8 +415,4 @@ function commandOf({ name, description, arguments: args, sub_commands }: SlashCo
   const hint = [below, ...words].filter((word) => word !== '').join(' ');
   const command: AvailableCommand = { name, description, ...(hint !== '' && { input: { hint } }) };
   return command;
-}
-
-function isSameRequest(one: ToolCall, other: ToolCall): boolean {
-  return one.tool_call_id === other.tool_call_id && one.correlationId === other.correlationId;
 }

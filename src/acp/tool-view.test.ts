@@ -97,3 +97,9 @@ test('a request shows its details: a patch of several files, an MCP tool, a sent
   const mcp_details = { server_name: 'github', tool_name: 'search' };
   assert.equal(textOf(ask({ mcp_details })), 'search (MCP server github)');
 });
+
+test('a text with very many code fences is put in a code block', () => {
+  const text = '```\n'.repeat(200_000);
+  const shown = textOf({ tool_name: 'read_file', status: 'SUCCEEDED', output: { text } });
+  assert.equal(shown, `\`\`\`\`\n${text}\`\`\`\``);
+});

@@ -125,7 +125,7 @@ function words(text: string): ToolCallContent {
 /** Returns a code block whose fence is longer than every fence in the text. */
 function verbatim(text: string, language = ''): ToolCallContent {
   const runs = text.match(/`{3,}/g) ?? [];
-  const fence = '`'.repeat(Math.max(3, ...runs.map((run) => run.length + 1)));
+  const fence = '`'.repeat(runs.reduce((length, run) => Math.max(length, run.length + 1), 3));
   const end = text.endsWith('\n') || text === '' ? '' : '\n';
   return words(`${fence}${language}\n${text}${end}${fence}`);
 }

@@ -1,5 +1,4 @@
 /** The errors of a run. */
-import { elide, MAX_RESPONSE_LENGTH } from './tool-result.ts';
 
 /** The reason why the runner refused a request. */
 export type RunErrorCode =
@@ -9,7 +8,10 @@ export type RunErrorCode =
   | 'run-exists'
   /** The session has no such run. */
   | 'unknown-run'
-  /** The question was not asked in this run, it is already answered, or the run has ended. */
+  /**
+   * The question was not asked in this run or is already answered, the run has failed or was canceled, or another
+   * process has resumed it.
+   */
   | 'not-open';
 
 /**
@@ -36,7 +38,10 @@ export class RunFailure extends Error {
   }
 }
 
-/** The error that ends all agents of a run. It is thrown after the run's error event. */
+/**
+ * The error that ends all agents of a run. It is thrown after the run's error event. It is also the abort reason for
+ * work that is still active when the run ends.
+ */
 export class RunOver extends Error {
   override readonly name = 'RunOver';
   constructor() {
@@ -44,20 +49,13 @@ export class RunOver extends Error {
   }
 }
 
-/** The error for a failed session store. No event can be stored, so the runner's caller gets the cause. */
+/**
+ * The error for a failed session store. The run cannot store an error event, so the runner throws `cause` to its
+ * caller.
+ */
 export class StoreFailure extends Error {
   override readonly name = 'StoreFailure';
   constructor(cause: unknown) {
     super('the session store failed', { cause });
-  }
-}
-
-/** Returns the message of any thrown value, shortened so that it can be stored. */
-export function messageOf(error: unknown): string {
-  try {
-    const said: unknown = error instanceof Error ? error.message : error;
-    return elide(String(said), MAX_RESPONSE_LENGTH);
-  } catch {
-    return 'an unreadable value was thrown';
   }
 }

@@ -134,3 +134,17 @@ test('a hook that throws ends the run with an event that says so', async () => {
   });
   assert.equal(events.at(-1)?.error?.message, 'hook broke');
 });
+
+test('an event hook that throws ends the run with an error event, and not with an exception', async () => {
+  const outcomes: string[] = [];
+  const plugin: Plugin = {
+    name: 'broken',
+    onEvent() {
+      throw new Error('hook broke');
+    },
+    afterRun: (outcome) => void outcomes.push(outcome),
+  };
+  const events = await run([[{ text: 'hello' }]], {}, [plugin]);
+  assert.equal(events.at(-1)?.error?.message, 'hook broke');
+  assert.deepEqual(outcomes, ['failed']);
+});

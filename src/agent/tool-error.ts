@@ -1,6 +1,6 @@
 /** Errors of tool calls, with a type for programs. */
 import type { JsonValue } from '../base/index.ts';
-import { messageOf } from './errors.ts';
+import { messageOf } from './tool-result.ts';
 
 /** The type of a failed call. In addition, people and models get a message. */
 export type ToolErrorType =

@@ -1,16 +1,18 @@
 /**
- * Converts the result of a function to JSON for models and stores.
+ * Converts the result of a function to JSON, and a thrown value to text, for models and stores.
  *
  * The conversion never fails. Values that JSON cannot represent are converted to text or left out. If a text is too
  * long, only its start and its end are kept.
  */
-import type { JsonObject, JsonValue } from '../base/index.ts';
+import { elide, type JsonObject, type JsonValue } from '../base/index.ts';
 
 /** Maximum length of a response in characters of JSON. This is about 25,000 tokens. */
 export const MAX_RESPONSE_LENGTH = 100_000;
 const MAX_DEPTH = 100;
 /** Maximum number of values that are converted. It limits the time of a conversion. */
 const MAX_VALUES = 200_000;
+/** Maximum total length of the texts that are converted, in characters. A much longer JSON text cannot be made. */
+const MAX_CHARS = 16 * 2 ** 20;
 
 export function jsonResponse(value: unknown, maxLength = MAX_RESPONSE_LENGTH): JsonValue {
   if (typeof value === 'string') return elide(value, maxLength);
@@ -20,20 +22,6 @@ export function jsonResponse(value: unknown, maxLength = MAX_RESPONSE_LENGTH): J
   return text.length > maxLength ? elide(text, maxLength) : json;
 }
 
-/**
- * Returns the text. If it is too long, keeps only its start and its end, with a note about the omitted characters
- * between them.
- */
-export function elide(text: string, maxLength: number): string {
-  if (text.length <= maxLength) return text;
-  const half = Math.floor(maxLength / 2);
-  // A surrogate pair must not be split.
-  const head = text.slice(0, half).replace(/[\ud800-\udbff]$/, '');
-  const tail = text.slice(-half).replace(/^[\udc00-\udfff]/, '');
-  const missing = text.length - head.length - tail.length;
-  return `${head}\n[… ${missing} characters left out …]\n${tail}`;
-}
-
 /** Returns a text from a server for use in a list: on one line, without control characters, and shortened. */
 export function listed(text: string, maxLength: number): string {
   return elide(text, maxLength)
@@ -41,11 +29,22 @@ export function listed(text: string, maxLength: number): string {
     .trim();
 }
 
+/** Returns the message of any thrown value, shortened so that it can be stored. */
+export function messageOf(error: unknown): string {
+  try {
+    const said: unknown = error instanceof Error ? error.message : error;
+    return elide(String(said), MAX_RESPONSE_LENGTH);
+  } catch {
+    return 'an unreadable value was thrown';
+  }
+}
+
 class Conversion {
   readonly #maxLength: number;
   /** The objects that contain the current value. They are needed to detect cycles. */
   readonly #above = new Set<object>();
   #values = 0;
+  #chars = 0;
 
   constructor(maxLength: number) {
     this.#maxLength = maxLength;
@@ -53,7 +52,9 @@ class Conversion {
 
   /** Converts a value to JSON. Returns undefined for values that JSON omits, such as functions. */
   convert(value: unknown, depth: number): JsonValue | undefined {
-    if (++this.#values > MAX_VALUES) return '[left out]';
+    this.#values++;
+    if (typeof value === 'string') this.#chars += Math.min(value.length, this.#maxLength);
+    if (this.#isFull) return '[left out]';
     switch (typeof value) {
       case 'string':
         return elide(value, this.#maxLength);
@@ -70,6 +71,10 @@ class Conversion {
     }
   }
 
+  get #isFull(): boolean {
+    return this.#values > MAX_VALUES || this.#chars > MAX_CHARS;
+  }
+
   #object(value: object, depth: number): JsonValue | undefined {
     if (this.#above.has(value)) return '[circular]';
     if (depth >= MAX_DEPTH) return '[too deep]';
@@ -78,14 +83,14 @@ class Conversion {
       return this.#contents(value, depth + 1);
     } catch (error) {
       // The error comes from a getter or from a toJSON method.
-      return `[unreadable: ${error instanceof Error ? error.message : String(error)}]`;
+      return `[unreadable: ${messageOf(error)}]`;
     } finally {
       this.#above.delete(value);
     }
   }
 
   #contents(value: object, depth: number): JsonValue | undefined {
-    if (value instanceof Error) return { error: value.message };
+    if (value instanceof Error) return this.#fields([['error', value.message]], depth);
     if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
     if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) {
       return `[${value.byteLength} bytes]`;
@@ -102,7 +107,7 @@ class Conversion {
     const list: JsonValue[] = [];
     for (const item of items) {
       list.push(this.convert(item, depth) ?? null);
-      if (this.#values > MAX_VALUES) break;
+      if (this.#isFull) break;
     }
     return list;
   }
@@ -110,9 +115,11 @@ class Conversion {
   #fields(entries: Iterable<readonly [unknown, unknown]>, depth: number): JsonObject {
     const fields = new Map<string, JsonValue>();
     for (const [key, item] of entries) {
+      const name = String(key);
+      this.#chars += name.length;
       const converted = this.convert(item, depth);
-      if (converted !== undefined) fields.set(String(key), converted);
-      if (this.#values > MAX_VALUES) break;
+      if (converted !== undefined) fields.set(name, converted);
+      if (this.#isFull) break;
     }
     return Object.fromEntries(fields);
   }

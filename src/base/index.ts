@@ -18,6 +18,7 @@ export { createSlots, QueueFullError, type Slots } from './slots.ts';
 export { StoreError, type StoreErrorCode } from './store-error.ts';
 export {
   cutText,
+  elide,
   inOnePiece,
   nearestNames,
   oneLine,
@@ -25,6 +26,7 @@ export {
   splitLast,
   trimEndOf,
 } from './text.ts';
+export { Turns } from './turns.ts';
 export {
   allOf,
   andThen,
@@ -33,6 +35,7 @@ export {
   MAX_TIMER_MS,
   pause,
   raceAbort,
+  rest,
   waitAtMost,
   type MaybePromise,
 } from './wait.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { inOnePiece } from './text.ts';
+import { elide, inOnePiece } from './text.ts';
 
 setFlagsFromString('--expose-gc');
 // Without the middle compiler, V8 soon uses the one that removes code whose result is not used.
@@ -33,4 +33,15 @@ test('the parts of a text are joined, also by optimized code', () => {
   for (let number = 0; number < 5000; number++) headers.push(new Header(number));
   const bytes = (used() - before) / headers.length;
   assert.ok(bytes < 500, `${bytes} bytes`);
+});
+
+test('a text that is too long keeps its start and its end, and nothing if there is no room', () => {
+  assert.equal(elide('abcdef', 4), 'ab\n[… 2 characters left out …]\nef');
+  assert.equal(elide('abcdef', 1), '\n[… 6 characters left out …]\n');
+  assert.equal(elide('abcdef', 0), '\n[… 6 characters left out …]\n');
+});
+
+test('the ends of a long text have the wanted lengths, and no surrogate pair is split', () => {
+  assert.equal(elide('abcdefgh', 4, 1), 'abc\n[… 4 characters left out …]\nh');
+  assert.equal(elide('a😀bc😀d', 4), 'a\n[… 6 characters left out …]\nd');
 });

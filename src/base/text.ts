@@ -19,7 +19,7 @@ export function trimEndOf(text: string, chars: string): string {
   return text.slice(0, end);
 }
 
-/** Returns the text in one line. Each line feed, together with the white space around it, becomes a single space. */
+/** Returns the text in one line: its lines without white space at their ends, joined by spaces. Drops empty lines. */
 export function oneLine(text: string): string {
   const lines = text.split('\n').map((line) => line.trim());
   return lines.filter((line) => line !== '').join(' ');
@@ -28,6 +28,18 @@ export function oneLine(text: string): string {
 /** Returns the text. If it is longer than `limit`, returns its first `limit` characters and an ellipsis. */
 export function shorten(text: string, limit: number): string {
   return text.length > limit ? `${cutText(text, limit)}…` : text;
+}
+
+/**
+ * Returns the text. If it is longer than `limit`, returns its start and its end, with a note about the omitted
+ * characters between them. The end has at most `end` characters. Never splits a surrogate pair.
+ */
+export function elide(text: string, limit: number, end = limit / 2): string {
+  if (text.length <= limit) return text;
+  const head = cutText(text, Math.floor(limit - end));
+  const tail = text.slice(text.length - Math.floor(end)).replace(/^[\udc00-\udfff]/, '');
+  const missing = text.length - head.length - tail.length;
+  return `${head}\n[… ${missing} characters left out …]\n${tail}`;
 }
 
 /**
@@ -50,7 +62,7 @@ function distance(from: string, to: string): number {
 interface Similarity {
   /** Returns the part of the word or name that is compared. Default: the whole text. */
   readonly compared?: (text: string) => string;
-  /** Returns the maximum number of letters that may differ from this name. Default: 2, or 1 for a short word. */
+  /** Returns the maximum distance from this name. Default: 2, or 1 if the word has fewer than four letters. */
   readonly maxDistance?: (name: string) => number;
 }
 

@@ -55,7 +55,26 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   }
 }
 
-/** Waits for `work`, but at most `ms` milliseconds. Rejects if `work` rejects within this time. */
+/**
+ * Resolves after `ms` milliseconds, or as soon as the signal is aborted. Never rejects, and does not keep the process
+ * alive.
+ */
+export function rest(ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    // In browsers, a timer is a number.
+    if (typeof timer === 'object') timer.unref();
+    signal?.addEventListener('abort', end);
+  });
+}
+
+/** Waits until `work` has ended, but at most `ms` milliseconds. Rejects if `work` rejects within this time. */
 export async function waitAtMost(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const elapsed = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));

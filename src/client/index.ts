@@ -2,7 +2,7 @@
 export * from './public/index.ts';
 
 export { loadGrpc } from './connect.ts';
-export { createTextTracker, spokenSections } from './text.ts';
+export { createTextTracker, endsWithQuestion, spokenSections } from './text.ts';
 
 export { createBinding } from './connection/binding.ts';
 export {
@@ -43,4 +43,4 @@ export {
   remoteLimits,
   type RemoteLimits,
 } from './follow/limits.ts';
-export { retrying } from './follow/retry.ts';
+export { DEFAULT_ATTEMPTS, retryDelay, retrying } from './follow/retry.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EXTENSION_URI } from '../protocol/development-tool/index.ts';
-import type { Artifact, Part, StreamEvent, Task } from '../protocol/index.ts';
-import { answerText, createTextTracker } from './text.ts';
+import type { Artifact, Message, Part, StreamEvent, Task } from '../protocol/index.ts';
+import { answerText, createTextTracker, questionAfterText } from './text.ts';
 
 const ids = { taskId: 't', contextId: 'c' };
 
@@ -123,4 +123,39 @@ test('the question of a waiting task follows the text, unless the text ends with
   assert.equal(answerText(waiting('Which?', artifact('a', 'So. Which?'))), 'So. Which?');
   assert.equal(answerText(waiting('2', artifact('a', 'Total: 42'))), 'Total: 42\n\n2');
   assert.equal(answerText(waiting('Which?')), 'Which?');
+});
+
+test('the question about a tool call is the text of a task that waits for its approval', () => {
+  const call = {
+    tool_call_id: 'c1',
+    tool_name: 'run_shell_command',
+    description: 'Remove the build folder',
+    status: 'PENDING',
+    input_parameters: { command: 'rm -r dist' },
+    confirmation_request: {
+      options: [{ id: 'proceed_once', name: 'Allow once' }],
+      execute_details: { command: 'rm -r dist' },
+    },
+  };
+  const said = (messageId: string, ...parts: Part[]): Message => ({
+    kind: 'message',
+    messageId,
+    role: 'agent',
+    parts,
+  });
+  const message = said('q', { kind: 'data', data: call });
+  const waiting: Task = { ...task(), status: { state: 'input-required', message } };
+  const question = 'Remove the build folder\nrm -r dist';
+  assert.equal(answerText(waiting), question);
+  const first = said('a', { kind: 'text', text: 'I will clean up.' });
+  assert.equal(answerText({ ...waiting, history: [first] }), `I will clean up.\n\n${question}`);
+  const asked: Task = {
+    ...waiting,
+    history: [first, message],
+    status: { state: 'input-required' },
+  };
+  assert.equal(answerText(asked), `I will clean up.\n\n${question}`);
+  assert.equal(questionAfterText(asked), question);
+  assert.equal(questionAfterText(waiting), '');
+  assert.equal(answerText({ ...asked, status: { state: 'working' } }), 'I will clean up.');
 });

@@ -2,7 +2,12 @@
  * Extracts the text of a result, complete or as it arrives. An empty line separates the texts of two artifacts, and the
  * texts before and after a tool call.
  */
-import { isCoderAgentOutput, updateKind } from '../protocol/development-tool/index.ts';
+import {
+  callText,
+  isCoderAgentOutput,
+  updateKind,
+  waitingCallsIn,
+} from '../protocol/development-tool/index.ts';
 import {
   isFailure,
   isInterrupted,
@@ -34,37 +39,60 @@ export function successfulText(answer: SendResult | undefined): string {
 export const SEPARATOR = '\n\n';
 
 /**
- * Returns the question that the task waits for, if the artifacts have a text and do not end with the question. Without a
- * text in the artifacts, the question is the whole answer.
+ * Returns the question of a task that waits for the user, if the answer has other text before the question. Returns an
+ * empty string if there is no other text, or if that text already ends with the question.
  */
 export function questionAfterText(task: Task): string {
-  const { state, message } = task.status;
-  if (!isInterrupted(state) || message?.role !== 'agent') return '';
-  const texts = answersOf(task).map(({ parts }) => textOf(parts));
-  const question = textOf(message.parts);
-  const last = texts.at(-1) ?? '';
-  const isRepeated = last.endsWith(question) && /^$|\s$/.test(last.slice(0, -question.length));
+  const question = questionOf(task);
+  const texts = sectionsBeforeStatus(task).map(textOf);
+  const isRepeated = endsWithQuestion(texts.at(-1) ?? '', question);
   return texts.some((text) => text !== '') && !isRepeated ? question : '';
 }
 
-/** Returns the artifacts with the answer, without the output of tools. */
-function answersOf({ artifacts = [] }: Task): Artifact[] {
-  return artifacts.filter(({ artifactId }) => !isCoderAgentOutput(artifactId));
+/** Returns whether the text ends with the question, at the start of a word. */
+export function endsWithQuestion(text: string, question: string): boolean {
+  return text.endsWith(question) && /^$|\s$/.test(text.slice(0, text.length - question.length));
 }
 
 /**
- * Returns the parts of a task's answer. The answer consists of the artifacts and, if the task waits for the user, of its
- * question. If the artifacts have no text, the answer is the message of the status. If this message has no text either, the answer consists of the texts that the agent sent while
- * it worked, as gemini-cli's server does.
+ * Returns the question of a task that waits for the user. With the development-tool extension, the status may have no
+ * text. The question is then about the calls that wait for an approval.
  */
+function questionOf(task: Task): string {
+  if (!isInterrupted(task.status.state)) return '';
+  return textOf(statusParts(task)) || waitingCallsIn(task).map(callText).join(SEPARATOR);
+}
+
+/** Returns the parts of the agent's message in the status. */
+function statusParts({ status: { message } }: Task): Part[] {
+  return message?.role === 'agent' ? message.parts : [];
+}
+
+/**
+ * Returns the artifacts with the answer, without the output of tools. If they have no text, and the status has none
+ * either, returns the texts that the agent sent while it worked, as the coding agent and gemini-cli's server do.
+ */
+function sectionsBeforeStatus(task: Task): Part[][] {
+  const answers = (task.artifacts ?? [])
+    .filter(({ artifactId }) => !isCoderAgentOutput(artifactId))
+    .map(({ parts }) => parts);
+  if (answers.some(hasText)) return answers;
+  return hasText(statusParts(task)) ? [] : spokenSections(task);
+}
+
+function hasText(parts: readonly Part[]): boolean {
+  return textOf(parts) !== '';
+}
+
+/** Returns the parts of a task's answer, in order. The last of them is the question, if the task waits for the user. */
 function answerSections(task: Task): Part[][] {
-  const { artifacts = [], status } = task;
-  const hasText = (parts: readonly Part[]): boolean => textOf(parts) !== '';
-  const answers = answersOf(task).map(({ parts }) => parts);
-  if (answers.some(hasText)) return [...answers, [{ kind: 'text', text: questionAfterText(task) }]];
-  const last = status.message && status.message.role === 'agent' ? status.message.parts : [];
-  const spoken = hasText(last) ? [last] : spokenSections(task);
-  return spoken.length > 0 ? spoken : [...artifacts.map(({ parts }) => parts), last];
+  const before = sectionsBeforeStatus(task);
+  if (before.some(hasText)) return [...before, [{ kind: 'text', text: questionAfterText(task) }]];
+  const last = statusParts(task);
+  if (hasText(last)) return [last];
+  const question = questionOf(task);
+  if (question !== '') return [[{ kind: 'text', text: question }]];
+  return (task.artifacts ?? []).map(({ parts }) => parts);
 }
 
 /** Returns the agent's texts since the last message of the user. A message without text ends a section. */

@@ -10,17 +10,18 @@
  *   app.post('/hook', receiver.node);                          // Express, or node:http
  *   Deno.serve(receiver.fetch);                                // a server with fetch handlers
  *
- * A server sends the events of a webhook in order. It repeats an event until it gets a 2xx answer, so an event may
- * arrive more than once. The id of a notification is `TASK.CONFIG.SEQ`, where TASK is the event's task. Notifications of
- * one server with the same TASK.CONFIG are passed on one at a time. Other ids have no order. A notification is dropped
- * only if its server has already sent the same id with the same content, so one server cannot suppress or reorder the
- * notifications of another one. The receiver remembers the last ids in memory. After a restart, or with several
- * receivers, a notification may be passed on again. To recognize it, store the id of each notification with its content.
+ * A server sends the events of a webhook in order. It repeats an event until it gets a 2xx answer or gives up, so an
+ * event may arrive more than once. The id of a notification is `TASK.CONFIG.SEQ`, where TASK is the event's task.
+ * Notifications of one server with the same TASK.CONFIG are passed on one at a time. Other ids have no order. A
+ * notification is dropped only if its server has already sent the same id with the same content, so one server cannot
+ * suppress or reorder the notifications of another one. The receiver remembers the last ids in memory. After a restart,
+ * or with several receivers, a notification may be passed on again. To recognize it, store the id of each notification
+ * with its content.
  *
  * Every user of an agent's server can make it send signed notifications to any address. To accept only the notifications
  * of your own configurations, also set a `token`.
  */
-import { BoundedMap } from '../base/index.ts';
+import { BoundedMap, Turns } from '../base/index.ts';
 import { A2AError, type ProtocolVersion, type StreamEvent } from '../protocol/index.ts';
 import { ConnectionError } from './connection/errors.ts';
 import {
@@ -92,11 +93,11 @@ export interface NodeWebhookResponse {
 }
 
 const MAX_PENDING = 100;
-/** Maximum size of all bodies that are read at the same time. */
+/** Maximum total size of the bodies of all requests that are being handled, in bytes. */
 const MAX_PENDING_BYTES = 2 ** 27;
 /**
- * Maximum number of requests of one webhook that are handled at the same time. Others get 503, so that a webhook whose
- * events are handled slowly does not block the others.
+ * Maximum number of requests of one webhook that are being handled or wait for their turn. Others get 503, so that a
+ * webhook whose events are handled slowly does not block the others.
  */
 const MAX_PENDING_PER_WEBHOOK = 4;
 /**
@@ -125,7 +126,7 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
   /** The digest of the content, by sender and id. */
   const handled = new BoundedMap<string>(REMEMBERED);
   const latest = new BoundedMap<number>(REMEMBERED);
-  const queues = new Map<string, { last: Promise<unknown>; length: number }>();
+  const turns = new Turns();
   let pending = 0;
   let bytes = 0;
 
@@ -184,17 +185,8 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
   /** Runs the work after all earlier work for the same webhook. */
   async function inTurn(webhook: string | undefined, work: () => Promise<Answer>): Promise<Answer> {
     if (webhook === undefined) return work();
-    const queue = queues.get(webhook) ?? { last: Promise.resolve(), length: 0 };
-    if (queue.length >= MAX_PENDING_PER_WEBHOOK) return BUSY;
-    queues.set(webhook, queue);
-    queue.length++;
-    const turn = queue.last.then(work);
-    queue.last = turn.catch(() => undefined);
-    try {
-      return await turn;
-    } finally {
-      if (--queue.length === 0) queues.delete(webhook);
-    }
+    if (turns.length(webhook) >= MAX_PENDING_PER_WEBHOOK) return BUSY;
+    return turns.run(webhook, work);
   }
 
   return {

@@ -1,6 +1,6 @@
 export { confirmationsIn } from './approval/answers.ts';
 export { approvalLine, approvalsIn, type Approval } from './approval/approvals.ts';
-export { answersCalls, callsAwaitingAnswer } from './approval/call-states.ts';
+export { answersCalls, callsAwaitingAnswer } from './turn/call-states.ts';
 export { MODE_KEY } from './approval/guard.ts';
 export { grantFrom } from './approval/options.ts';
 export { requirePromptRoles, requireRole, rolesOf, type LiveUser } from './approval/roles.ts';

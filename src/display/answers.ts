@@ -7,8 +7,13 @@ import type {
   ConfirmationOption,
   ToolCallConfirmation,
 } from '../protocol/development-tool/index.ts';
-import { A2AError, OPTION } from '../protocol/schema-free/index.ts';
-import { requestId, type CallEntry } from './state/entry.ts';
+import {
+  confirmationOf,
+  isAlreadyResolved,
+  OPTION,
+  requestId,
+} from '../protocol/schema-free/index.ts';
+import type { CallEntry } from './state/entry.ts';
 import { waitingCalls, type SessionState } from './state/state.ts';
 
 export interface AnswersOptions {
@@ -40,7 +45,10 @@ export class Answers {
     this.#options = options;
   }
 
-  /** Sends typed text instead of an option: the answer to a question, or the reason for rejecting a call. */
+  /**
+   * Sends typed text: as the answer to a question, or as the reason for rejecting a call. If the request allows
+   * neither, sends the text as a prompt.
+   */
   async speak(entry: CallEntry, words: string): Promise<void> {
     const { options = [] } = entry.call.confirmation_request ?? {};
     const asText = options.find(isInWords);
@@ -55,7 +63,7 @@ export class Answers {
     option: ConfirmationOption,
     words: Pick<ToolCallConfirmation, 'reason' | 'answer'> = {},
   ): Promise<void> {
-    const { tool_call_id, correlationId, confirmation_request: request } = call;
+    const { confirmation_request: request } = call;
     const diff = request?.file_edit_details;
     let modified: string | undefined;
     if (option.id === OPTION.modify && diff) {
@@ -65,13 +73,8 @@ export class Answers {
     const id = requestId(call);
     this.#set(new Set([...this.#pending, id]));
     try {
-      await this.#session.confirm({
-        tool_call_id,
-        selected_option_id: option.id,
-        ...(correlationId !== undefined && { correlationId }),
-        ...(modified !== undefined && { file_details: { new_content: modified } }),
-        ...words,
-      });
+      const content = modified !== undefined && { file_details: { new_content: modified } };
+      await this.#session.confirm(confirmationOf(call, option.id, { ...content, ...words }));
     } catch (error) {
       this.#set(new Set([...this.#pending].filter((each) => each !== id)));
       const late = lateText(error, request?.options ?? []);
@@ -106,7 +109,7 @@ export class Answers {
 
 /** Returns the notice for an answer that came too late, or undefined for any other error. */
 function lateText(error: unknown, options: readonly ConfirmationOption[]): string | undefined {
-  if (!(error instanceof A2AError) || error.reason !== 'ALREADY_RESOLVED') return undefined;
+  if (!isAlreadyResolved(error)) return undefined;
   const { resolvedBy = 'Another client', selectedOptionId } = error.detail.info ?? {};
   if (selectedOptionId === undefined) return error.message;
   const name = options.find(({ id }) => id === selectedOptionId)?.name ?? selectedOptionId;

@@ -5,13 +5,13 @@
  *
  *   const { config, warnings } = await loadConfig('gateway.json', process.env);
  *
- * All problems are reported at once, one line each: `gateway.json:12: providers.east.type: …`.
+ * All problems (at most 200) are reported together, one line each: `gateway.json:12: providers.east.type: …`.
  */
 import { constants, existsSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import * as z from 'zod';
 import { isUnix } from '../base/system/index.ts';
-import { isObject, MAX_TIMER_MS } from '../base/index.ts';
+import { isObject, MAX_TIMER_MS, systemCode } from '../base/index.ts';
 import {
   type Jsonc,
   JsoncError,
@@ -21,7 +21,7 @@ import {
   problemsIn,
 } from '../base/jsonc/index.ts';
 import { ModelError } from '../agent/index.ts';
-import { VENDORS } from '../agent/internal/index.ts';
+import { serverOf } from '../agent/internal/index.ts';
 import { AgentHealthSeconds, AgentsConfig } from './agents/config.ts';
 import { KeysConfig } from './auth/config.ts';
 import { BudgetsConfig } from './budgets/config.ts';
@@ -32,7 +32,7 @@ import {
   ProviderConfig,
   ProvidersConfig,
 } from './models/config.ts';
-import { keyIn, withImplied } from './models/implied.ts';
+import { withImplied } from './models/implied.ts';
 import { type CheckedSettings, surprisesIn } from './surprises.ts';
 import { TasksConfig } from './tasks/config.ts';
 import { WebAddress } from './api/web-address.ts';
@@ -68,7 +68,9 @@ const Limits = z
       'The same for one workspace. Further requests get 429. Default: a quarter of maxPendingBytes',
     ),
     requestTimeoutMs: milliseconds.describe('Timeout for receiving a request. Default: 60 seconds'),
-    stallMs: milliseconds.describe('A client that does not read for this time is disconnected'),
+    stallMs: milliseconds.describe(
+      'A client that does not read for this time is disconnected. Default: 60 seconds',
+    ),
     heartbeatMs: milliseconds.describe(
       'Interval of keep-alive comments on a stream. Default: 15 seconds',
     ),
@@ -114,7 +116,7 @@ export const GatewayConfig = z.strictObject({
   budgets: BudgetsConfig.optional(),
   agents: AgentsConfig.optional(),
   agentHealthSeconds: AgentHealthSeconds.optional(),
-  tasks: TasksConfig.optional().describe('Expiry of tasks'),
+  tasks: TasksConfig.optional().describe('Expiry and retention of tasks'),
   limits: Limits.optional(),
   cors: z
     .array(Origin)
@@ -143,7 +145,8 @@ export interface LoadedConfig {
   /** Problems that do not prevent the start. */
   readonly warnings: readonly string[];
   /**
-   * Messages about settings that probably do not do what the operator expects. Each message contains the line number.
+   * Messages about settings that probably do not do what the operator expects. Each message begins with the file and
+   * the line number.
    */
   readonly surprises: readonly string[];
   /** The environment variables that the file uses. */
@@ -152,7 +155,10 @@ export interface LoadedConfig {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Thrown if the configuration is invalid. Each problem is one line with the file, the line number and the field. */
+/**
+ * Thrown if the configuration is invalid. Each problem is one line with the file and, if they are known, the line number
+ * and the field.
+ */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly string[];
@@ -245,10 +251,10 @@ function keyless(
   environment: Environment,
 ): string[] {
   return Object.entries(providers).flatMap(([name, { type, apiKey, baseUrl }]) => {
-    const vendor = Object.hasOwn(VENDORS, type) ? VENDORS[type] : undefined;
-    if (!vendor || vendor.keyOptional || apiKey !== undefined || baseUrl !== undefined) return [];
-    if (keyIn(environment, vendor) !== undefined) return [];
-    return [`${file}: providers.${name} has no apiKey, and ${vendor.keys[0]} is not set`];
+    if (apiKey !== undefined || baseUrl !== undefined) return [];
+    const server = serverOf(type, environment);
+    if (!server || server.vendor.keyOptional || server.apiKey !== undefined) return [];
+    return [`${file}: providers.${name} has no apiKey, and ${server.keyVariable} is not set`];
   });
 }
 
@@ -377,7 +383,10 @@ function substitute(
 
 const SECRET_FIELD = /key|token|secret|password|authorization|cookie|credential/i;
 
-/** Returns whether the text is a secret that does not come from an environment variable. */
+/**
+ * Returns whether the text is probably a secret: the name of its field suggests this, and the text contains more than
+ * references to environment variables.
+ */
 function isSecret(path: readonly PropertyKey[], text: string): boolean {
   if (!SECRET_FIELD.test(String(path.at(-1)))) return false;
   const own = text.replaceAll(/\$\{[^}]*\}/g, '').replace(/^(?:Bearer|Basic)\s*/i, '');
@@ -398,7 +407,7 @@ async function read(file: string, again: boolean): Promise<{ text: string; mode:
     return { text: await textOf(handle, file), mode: stat.mode };
   } catch (error) {
     if (error instanceof ConfigError) throw error;
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = systemCode(error) ?? String(error);
     const why = code === 'ENOENT' ? 'no such file' : `cannot be read (${code})`;
     throw new ConfigError([`${file}: ${why}`], { cause: error });
   }

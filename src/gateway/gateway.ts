@@ -4,7 +4,7 @@
  *   const gateway = createGateway({ config, store, register, pepper, version });
  *   const { url } = await gateway.listen(8090);
  */
-import { defined } from '../base/index.ts';
+import { andThen, defined, type MaybePromise } from '../base/index.ts';
 import { createMetrics } from '../base/metrics/index.ts';
 import type { SigningKeys } from '../base/signing/index.ts';
 import { createHash, randomBytes } from 'node:crypto';
@@ -20,7 +20,8 @@ import {
 } from '../tasks/index.ts';
 import { SecretBox, secretKeys, type SecretKeyOptions, watchStore } from '../store/index.ts';
 import { consoleRoutes } from '../console/index.ts';
-import { type Listening, serve, type ServeOptions, type TlsPair } from '../server.ts';
+import { type Listening, serve } from '../serve.ts';
+import type { ServeOptions, TlsPair } from '../server.ts';
 import { createHealth, storeCheck, type MountedAgent, type MountOptions } from '../http/index.ts';
 import { type Agents, createAgents } from './agents/agents.ts';
 import { proxyExecutor } from './agents/executor.ts';
@@ -75,7 +76,10 @@ export interface GatewayOptions {
   readonly register: Register;
   /** The secret for hashing keys, from `openPepper`. */
   readonly pepper: Pepper;
-  /** The keys that encrypt the headers of registered agents. Default: a key for this process. */
+  /**
+   * The keys that encrypt the headers of registered agents. Default: a random key for this process, so that stored
+   * headers cannot be decrypted after a restart.
+   */
   readonly secrets?: SecretKeyOptions | undefined;
   readonly version: string;
   readonly logger?: Logger;
@@ -92,7 +96,7 @@ export interface GatewayOptions {
   readonly allowNetworks?: readonly string[];
   /** Retention of finished tasks. Default: `tasks` in the configuration. */
   readonly retention?: Retention | undefined;
-  /** The environment variables with the vendors' API keys and the OpenTelemetry settings. */
+  /** The environment variables with the vendors' API keys and the OpenTelemetry settings. Default: `process.env`. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -115,7 +119,7 @@ export function createGateway(options: GatewayOptions) {
   const keys = createKeys({ register, audit, pepper, logger });
   const spending = createSpending({ register, logger, config: config.budgets });
   const cards = createCards({ register, audit });
-  // Without an exporter there is no tracer, so that no attributes of spans are collected.
+  // Without an exporter, the other parts get no tracer, so that they do not collect attributes for spans.
   const observed = { logger, meter: metrics, tracer: tracing && tracer };
   const models = createModels({
     config,
@@ -152,7 +156,7 @@ export function createGateway(options: GatewayOptions) {
     ...auditRoutes({ audit }),
     ...openaiRoutes({ models, api: vendorApi }),
     ...responsesRoutes({ api: vendorApi }),
-    ...anthropicRoutes({ models, api: vendorApi }),
+    ...anthropicRoutes({ api: vendorApi }),
     ...googleRoutes({ models, api: vendorApi }),
     ...operationRoutes({ health, metrics, version, publicUrl, routes: () => routes }),
   ];
@@ -230,6 +234,22 @@ export function createGateway(options: GatewayOptions) {
     });
   }
 
+  /** Whether the registered agents are in memory. With SQLite, they are read when they are needed. */
+  let hasAgents = register.kind === 'sqlite';
+
+  async function loadAgents(): Promise<void> {
+    await agents.load();
+    hasAgents = true;
+  }
+
+  /**
+   * Reads the registered agents before the first request, because this request also resumes interrupted tasks. If the
+   * read fails, the register logs the error, and the next request tries again.
+   */
+  function ready(): MaybePromise<void> {
+    return hasAgents ? undefined : loadAgents().catch(() => undefined);
+  }
+
   /** Starts the health checks of agents and the removal of expired and old tasks. */
   function start(): void {
     agents.start();
@@ -259,12 +279,14 @@ export function createGateway(options: GatewayOptions) {
     /** The gateway's own routes. */
     routes,
     /** The handlers for a server of another program. Call `start` too. */
-    node: server.node,
-    fetch: server.fetch,
+    node: (...request: Parameters<typeof server.node>) =>
+      void andThen(ready(), () => server.node(...request)),
+    fetch: async (...request: Parameters<typeof server.fetch>) =>
+      andThen(ready(), () => server.fetch(...request)),
     start,
-    /** Listens on the port, and calls `start`. */
+    /** Reads the registered agents, listens on the port, and calls `start`. */
     async listen(port?: number, host?: string): Promise<Listening> {
-      await agents.load();
+      await loadAgents();
       const listening = await server.listen(port, host);
       start();
       return { ...listening, close: (ms) => close(() => listening.close(ms)) };

@@ -1,7 +1,7 @@
 /** The standard health service of gRPC. It needs no authentication, like `/readyz`, and has the same result. */
 import { fromJson, type Message, toJson } from '@bufbuild/protobuf';
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from '@connectrpc/connect';
-import { isObject, pause } from '../base/index.ts';
+import { isObject, rest } from '../base/index.ts';
 import {
   type AppContext,
   clientOf,
@@ -62,7 +62,7 @@ export function addHealth(router: ConnectRouter, app: AppContext, health: Server
         const status = await statusOf(service);
         if (status !== last) yield fromJson(watch.output, { status });
         last = status;
-        await pause(WATCH_MS, context.signal).catch(() => undefined);
+        await rest(WATCH_MS, context.signal);
       }
       context.signal.throwIfAborted();
     } catch (error) {

@@ -6,7 +6,13 @@
  * REST.
  */
 import { BoundedMap } from '../base/index.ts';
-import { A2AError, codecOf, type ProtocolVersion, type User } from '../protocol/index.ts';
+import {
+  A2AError,
+  CARD_PATHS,
+  codecOf,
+  type ProtocolVersion,
+  type User,
+} from '../protocol/index.ts';
 import { answerRoute, fullReply, routeError } from './answer-route.ts';
 import { type CardSigner, encodeCard, type EncodedCard } from './card.ts';
 import type { AppContext } from './context.ts';
@@ -21,13 +27,15 @@ import { peerError } from './respond.ts';
 import { answerRest, matchRest, restError, type RestTarget } from './rest.ts';
 import { SignedHosts } from './signed-hosts.ts';
 
-/** Answers a request. Never rejects. `readBody` is called at most once, and only after authentication. */
+/**
+ * Answers a request. An error becomes an error reply. Rejects only if the server cannot recover its tasks. `readBody`
+ * is called at most once, and only after authentication.
+ */
 export type App = (request: TransportRequest, readBody: ReadBody) => Promise<Reply>;
 
 /** Reads the body. Large bodies count against the limits of the user. `maxBytes` lowers the limit of the server. */
 type ReadBody = (user: User | undefined, maxBytes?: number) => Promise<string>;
 
-const CARD_PATHS = new Set(['/.well-known/agent-card.json', '/.well-known/agent.json']);
 const WELL_KNOWN = '.well-known';
 /** Maximum number of encoded cards in memory. There is one for each Host header and version. */
 const MAX_CARDS = 64;
@@ -75,11 +83,13 @@ function createMounts(app: AppContext, mounts: Mounts, hosts: SignedHosts) {
     return endpoint;
   }
 
-  /** Answers a request for a card without the agent's name. See `MountOptions.unnamed`. */
+  /**
+   * Answers a request for a card without an agent's name. Throws `notFound` if there is none (`MountOptions.unnamed`).
+   */
   async function unnamedCard(outer: TransportRequest, user: User | undefined): Promise<Reply> {
     const { path } = mounts;
     const at = outer.url.indexOf('?');
-    const isCard = CARD_PATHS.has(outer.url.slice(path.length, at < 0 ? undefined : at));
+    const isCard = CARD_PATHS.includes(outer.url.slice(path.length, at < 0 ? undefined : at));
     const name = isCard ? mounts.unnamed?.(user) : undefined;
     const agent = name === undefined ? undefined : await mounts.find(name, user);
     if (!agent) {
@@ -170,7 +180,7 @@ function createEndpoint(app: AppContext, hosts: SignedHosts): Endpoint {
     try {
       app.admission.check(request);
       if (method === 'OPTIONS') return preflight(request);
-      const isCard = CARD_PATHS.has(path);
+      const isCard = CARD_PATHS.includes(path);
       const isRead = method === 'GET' || method === 'HEAD';
       if (isCard || (path === JWKS_PATH && request.mount === undefined)) {
         if (!isRead) return notAllowed(app, request, ['GET', 'HEAD']);
@@ -217,7 +227,7 @@ function createEndpoint(app: AppContext, hosts: SignedHosts): Endpoint {
   };
 }
 
-/** Returns the signer of the card. The keys are published only at the root. */
+/** Returns the signer of a card. The key set is published only at the root, so its URL has no mount path. */
 function signerOf({ signing }: AppContext, { base, mount = '' }: TransportRequest): CardSigner {
   return { keys: signing, jku: base.slice(0, base.length - mount.length) + JWKS_PATH };
 }
@@ -233,8 +243,9 @@ function describer({ describe }: AppContext, own?: RouteMatch): AppContext['desc
 }
 
 /**
- * Returns the target in the requested version, or undefined if this version does not have the target. A header may
- * select 0.3 on a 1.0 path, but not 1.0 on a 0.3 path.
+ * Returns the target in the requested version, or in the version of its path if the request names no version. A request
+ * may select 0.3 on a path of 1.0. Returns undefined if it selects 1.0 on a path of 0.3, or if the server does not
+ * support the version of the path. Throws if it does not support the requested version.
  */
 function restVersion(
   app: AppContext,

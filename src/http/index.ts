@@ -6,6 +6,7 @@ export {
   createAdmission,
   isLoopbackAddress,
   proxyHeader,
+  sameSecret,
   type Admission,
 } from './admission.ts';
 export { createApp, type App } from './app.ts';

@@ -117,3 +117,20 @@ test('a card is made anew when what it is made of has changed', async () => {
   profile = { name: 'Two', description: 'x' };
   assert.equal((await card()).name, 'Two');
 });
+
+test('authenticate gets the connection of a request to a mounted agent, and can close it', async () => {
+  let dropped = 0;
+  const server = serve(doors, {
+    logger: silent,
+    authenticate: ({ connection }) => {
+      if (connection) dropped++;
+      connection?.drop();
+      return { id: 'ann' };
+    },
+    mounts: { path: '/agents', find: () => weather },
+  });
+  const listening = await server.listen(0);
+  await assert.rejects(fetch(`${listening.url}/agents/weather/v1/tasks/t1`));
+  assert.equal(dropped > 0, true);
+  await listening.close();
+});

@@ -74,8 +74,8 @@ export interface SelectedAgent {
 }
 
 /**
- * Returns the agent that a tenant selects, or undefined if the tenant is not the path of a mount. Throws `notFound` if
- * there is no such agent for the user.
+ * Returns the agent that a tenant selects. Returns undefined if tenants do not select agents, or if the tenant is not
+ * the path of a mount. Throws `notFound` if there is no such agent for the user.
  */
 export async function selectAgent(
   mounts: MountOptions | undefined,
@@ -99,7 +99,7 @@ export class MountedRequest implements TransportRequest {
   readonly mount: string;
   readonly #outer: TransportRequest;
 
-  /** `length` is the length of the path at the start of the request's URL, which `mount` replaces. */
+  /** `length` is the length of the prefix to remove from the request's URL. Default of `mount`: this prefix. */
   constructor(outer: TransportRequest, length: number, mount = outer.url.slice(0, length)) {
     this.#outer = outer;
     this.method = outer.method;
@@ -126,6 +126,10 @@ export class MountedRequest implements TransportRequest {
 
   get local(): boolean {
     return this.#outer.local;
+  }
+
+  get connection(): TransportRequest['connection'] {
+    return this.#outer.connection;
   }
 
   get signal(): AbortSignal {

@@ -79,7 +79,10 @@ interface WrongVerb {
   readonly version: ProtocolVersion;
 }
 
-/** Returns the operation for a verb and a path, or undefined if there is none. */
+/**
+ * Returns the operation for a verb and a path. Returns the allowed verbs if the path exists only for other verbs, and
+ * undefined if the path does not exist.
+ */
 export function matchRest(verb: string, path: string): RestTarget | WrongVerb | undefined {
   const found = match(verb, path);
   if (found) return found;
@@ -146,8 +149,8 @@ function isOwn(action: Action): action is OwnAction {
 }
 
 /**
- * Runs one of Parley's own operations. They are not part of the REST binding, so their events have the format of
- * JSON-RPC.
+ * Runs one of Parley's own operations. The REST binding does not define a format for them. Their events have the same
+ * format as in JSON-RPC.
  */
 async function answerOwn(
   { handler }: AppContext,
@@ -178,12 +181,12 @@ async function answerOwn(
   return { retried: await handler.retryDeadLetters({ ...webhook, tenant }, call) };
 }
 
-/** Returns the maximum number of entries that the client wants, or undefined if it wants as many as possible. */
+/** Returns the maximum number of entries that the client wants, or undefined if it sets no limit. */
 function limitIn(query: URLSearchParams): number | undefined {
   const text = query.get('limit');
   if (text === null) return undefined;
   if (!/^[1-9]\d{0,8}$/.test(text)) {
-    throw new A2AError('invalidParams', 'limit: must be a whole number of at least 1');
+    throw new A2AError('invalidParams', 'limit: must be a whole number from 1 to 999999999');
   }
   return Number(text);
 }

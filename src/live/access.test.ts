@@ -54,6 +54,15 @@ test('wrong tickets do not keep out a device with the right one', () => {
   assert.ok(access.exchange(ticket, { remote: '127.0.0.1' }).token);
 });
 
+test('a ticket stays valid if there are too many tokens, until one is revoked', () => {
+  const access = new LiveAccess();
+  for (let at = 0; at < 64; at++) access.exchange(access.issueTicket([]), { remote: 'a' });
+  const ticket = access.issueTicket([]);
+  assert.throws(() => access.exchange(ticket, { remote: 'a' }), { kind: 'unavailable' });
+  access.revoke('token-1');
+  assert.ok(access.exchange(ticket, { remote: 'a' }).token);
+});
+
 test('when the last token of the command line is revoked, clients still need a token', () => {
   const access = new LiveAccess({ tokens: [{ name: 'tv', roles: [], token: 'secret' }] });
   assert.equal(access.authenticate(request()), undefined);

@@ -5,12 +5,13 @@
  * for a ticket. A ticket is in the link that `/remote` shows. It is valid once, for two minutes. Only hashes of tickets
  * and tokens are kept, and only in memory. So all tickets and tokens end with the session.
  *
- * Until there are tokens or tickets, clients on this machine may join without a token, but not through a proxy. All
- * clients share the session, so they have the same, empty user id, like the client at the terminal.
+ * By default, clients on this machine may join without a token until there are tokens or tickets, but not through a
+ * proxy. The options `strict` and `trustProxy` change this. All clients share the session, so they have the same, empty
+ * user id, like the client at the terminal.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { BoundedMap, expiryClock } from '../base/index.ts';
-import { LIVE_ROLES, type LiveClient, type LiveRole } from './client/session.ts';
+import { BoundedMap, cutText, expiryClock } from '../base/index.ts';
+import { type LiveClient, type LiveRole, withView } from './client/session.ts';
 import type { LiveUser } from '../coder/index.ts';
 import { A2AError, type User } from '../protocol/index.ts';
 import { bearerOf, isLoopbackAddress, proxyHeader, type Authenticate } from '../http/index.ts';
@@ -149,8 +150,9 @@ export class LiveAccess {
   }
 
   /**
-   * Exchanges a ticket for a token. Throws `unauthenticated` if the ticket is unknown, used or expired, and
-   * `rateLimited` if the address has tried too often.
+   * Exchanges a ticket for a token. Throws `unauthenticated` if the ticket is unknown, used or expired, `rateLimited`
+   * instead if too many wrong tickets were tried in the last minute, and `unavailable` if there are too many tokens. In
+   * the last case, the ticket stays valid.
    */
   exchange(
     ticket: string,
@@ -158,9 +160,9 @@ export class LiveAccess {
   ): { readonly token: string; readonly roles: readonly LiveRole[] } {
     const hash = hashOf(ticket);
     const now = this.#now();
+    this.#tickets = this.#tickets.filter(({ until }) => until > now);
     const found = matching(this.#tickets, hash);
-    this.#tickets = this.#tickets.filter((each) => each !== found && each.until > now);
-    if (!found || found.until <= now) {
+    if (!found) {
       // The limit applies only to wrong tickets. A valid ticket is accepted even when the limit is reached, so a
       // stranger cannot prevent other devices from joining.
       this.#countTry(remote);
@@ -172,6 +174,7 @@ export class LiveAccess {
     if (this.#issued.length >= MAX_TOKENS) {
       throw new A2AError('unavailable', 'Too many tokens: revoke one with /clients');
     }
+    this.#tickets = this.#tickets.filter((each) => each !== found);
     const token = newSecret(TOKEN_BYTES);
     const { user } = this.#add({
       name: this.#freeName(name),
@@ -192,7 +195,10 @@ export class LiveAccess {
     return () => connections?.delete(drop);
   }
 
-  /** Throws if the user's token was revoked after the request had been authenticated. */
+  /**
+   * Throws `unauthenticated` if the token with this id was revoked, for example after the request was authenticated. A
+   * client without a token passes the check.
+   */
   check(token: string | undefined): void {
     if (token === undefined || this.#grants.has(token)) return;
     throw new A2AError('unauthenticated', 'The token was revoked');
@@ -262,15 +268,9 @@ export function tokenOf(user: User | undefined): string | undefined {
   return typeof token === 'string' ? token : undefined;
 }
 
-/** Returns the roles of a client. Every client has the role `view`. */
-export function withView(roles: readonly LiveRole[]): LiveRole[] {
-  return LIVE_ROLES.filter((role) => role === 'view' || roles.includes(role));
-}
-
-/** Returns the name on one line, without control characters. */
+/** Returns the first `maxChars` characters of the name, on one line and without control characters. */
 export function displayName(name: string, maxChars: number): string {
-  const line = name.replaceAll(/[\p{C}\p{Z}]+/gu, ' ').trim();
-  return line.slice(0, maxChars);
+  return cutText(name.replaceAll(/[\p{C}\p{Z}]+/gu, ' ').trim(), maxChars);
 }
 
 /** Returns the entry with this hash. Compares all hashes, so that the timing does not reveal which one matched. */

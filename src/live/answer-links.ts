@@ -1,16 +1,16 @@
 /**
  * Links with which a person answers one call of a live session, without a token. They are sent in notifications.
  *
- * A link is signed with a key of this process. It is bound to one request of one call, and expires. Opening it (GET)
- * shows the call and decides nothing, because mail and chat programs open links for previews. The buttons of the page
- * send a POST to links that are also bound to an option. A link allows or rejects the call once. It cannot add rules,
+ * A link is signed with a key of this process. It is valid for one confirmation request of one call, and it expires.
+ * Opening it (GET) only shows the call, because mail and chat programs open links for previews. The buttons of the page
+ * send a POST to links that also contain an option. A link allows or rejects the call once. It cannot add rules,
  * change content or answer questions in words. Other clients can answer the call too, and the first answer counts.
  */
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { BoundedMap, expiryClock } from '../base/index.ts';
 import { callsAwaitingAnswer } from '../coder/index.ts';
-import type { JsonRoute, RouteReply } from '../http/index.ts';
-import { OPTION, type ToolCall } from '../protocol/development-tool/index.ts';
+import { sameSecret, type JsonRoute, type RouteReply } from '../http/index.ts';
+import { confirmationOf, OPTION, type ToolCall } from '../protocol/development-tool/index.ts';
 import { A2AError } from '../protocol/index.ts';
 import { callPage, messagePage } from './answer-page.ts';
 import { startedLive, type Live } from './hub.ts';
@@ -99,12 +99,10 @@ export class AnswerLinks {
     return createHmac('sha256', this.#key).update(text).digest('base64url');
   }
 
-  /** Returns what a link is bound to. Throws if the link is not valid. */
+  /** Returns the content of a link. Throws `notFound` if the link is not valid or has expired. */
   #read(link: string): Bound {
     const [text = '', mac = ''] = link.slice(0, MAX_LINK_CHARS).split('.');
-    const expected = Buffer.from(this.#mac(text));
-    const given = Buffer.from(mac);
-    if (given.length !== expected.length || !timingSafeEqual(given, expected)) throw expired();
+    if (!sameSecret(mac, this.#mac(text))) throw expired();
     // The signature is right, so the text was made here.
     const [call, request, option, until] = JSON.parse(
       Buffer.from(text, 'base64url').toString(),
@@ -134,7 +132,7 @@ export class AnswerLinks {
     try {
       await this.#confirm(call, request, option);
     } catch (error) {
-      // Nothing was decided by this link, so it can be tried again.
+      // The answer was not accepted, so the link can be used again.
       this.#used.delete(request);
       // Another client was faster, the turn has ended, or the session is full.
       if (error instanceof A2AError)
@@ -148,7 +146,7 @@ export class AnswerLinks {
     const member = startedLive(this.#options).join({ kind: 'a2a', name: NAME, roles: ['approve'] });
     try {
       const ids = { tool_call_id: call, correlationId: request };
-      await member.confirm({ ...ids, selected_option_id: option });
+      await member.confirm(confirmationOf(ids, option));
     } finally {
       await member.close();
     }

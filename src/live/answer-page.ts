@@ -5,14 +5,14 @@ import {
   callDetails,
   detailText,
   OPTION,
+  type FileDiff,
   type ToolCall,
 } from '../protocol/development-tool/index.ts';
+import { isBinary, leavesOut } from '../protocol/schema-free/index.ts';
 import { reveal } from '../base/index.ts';
 
 /** Maximum length of the shown details. The call cannot be allowed if they are longer. */
 const MAX_CHARS = 64 * 1024;
-/** Matches the notes that the server adds to an incomplete diff. */
-const LEFT_OUT = /^\[(?:truncated: |too many differences to show: )/m;
 
 const STYLE = `:root{color-scheme:light dark}
 body{font:1rem/1.5 system-ui,sans-serif;max-width:50rem;margin:0 auto;padding:1rem}
@@ -44,8 +44,8 @@ export function callPage(call: ToolCall, buttons: readonly Button[]): RouteReply
   const folder = details.find((detail) => detail.kind === 'command')?.folder;
   const isWhole =
     text.length <= MAX_CHARS &&
-    !LEFT_OUT.test(text) &&
-    details.every((each) => each.kind !== 'change' || each.diff.formatted_diff !== undefined);
+    !leavesOut(text) &&
+    details.every((each) => each.kind !== 'change' || hasText(each.diff));
   // A call that is not shown completely can only be rejected.
   const offered = buttons.filter(({ id }) => isWhole || id === OPTION.cancel);
   const title = reveal(call.description ?? call.tool_name).slice(0, 500);
@@ -58,6 +58,11 @@ export function callPage(call: ToolCall, buttons: readonly Button[]): RouteReply
         `<form method="post" action="${escaped(action)}"><button>${escaped(reveal(name))}</button></form>`,
     ),
   ]);
+}
+
+/** Returns whether the change is shown as a diff of texts. Of a binary file, a diff has only the kind and the size. */
+function hasText({ formatted_diff, new_content }: FileDiff): boolean {
+  return formatted_diff !== undefined && !isBinary(new_content);
 }
 
 /** Returns a page with one sentence. */

@@ -1,15 +1,17 @@
 /**
  * The conversation of a live session: its current task, the state of the turn, and the queue of prompts.
  *
- * The conversation follows the log of the task like any other client. Messages over plain A2A also start turns. The
- * conversation sees these turns in the log, and sends its queued prompts between turns. After a failed or canceled
- * task, the conversation continues in a new task of the same context.
+ * The conversation follows the log of its task like any other client. So it also learns of turns that it has not
+ * started itself. It sends its queued prompts between turns. After a failed or canceled task, the conversation continues
+ * in a new task of the same context.
  */
-import { setTimeout as delay } from 'node:timers/promises';
+import { rest, waitAtMost } from '../base/index.ts';
 import {
+  alreadyResolved,
   hasOption,
   type McpServers,
   readStatus,
+  requestId,
   type ToolCall,
   WaitingCalls,
 } from '../protocol/development-tool/index.ts';
@@ -49,7 +51,7 @@ const ANSWER_TRIES = 50;
 const MOVEMENT_MS = 100;
 /** The delay between attempts to create or read a task while the store is unavailable. */
 const STORE_WAIT_MS = 1000;
-/** Maximum number of earlier tasks from which clients can resume. */
+/** Maximum number of earlier tasks that are known. Clients can resume in them. */
 const MAX_FORMER = 64;
 
 export interface ConversationOptions {
@@ -169,14 +171,14 @@ export class Conversation {
     return this.#queue.find(({ message }) => message.messageId === messageId);
   }
 
-  /** Returns whether a client can resume in this task, which must be the current task or a known earlier task. */
+  /** Returns whether this is the current task or a known earlier task. Clients can resume in such a task. */
   leads(taskId: string): boolean {
     return taskId === this.#task.id || this.#former.includes(taskId);
   }
 
   /**
-   * Waits until the conversation has moved on from the task `taskId`. Returns the id of the next task, or undefined if
-   * the conversation has ended.
+   * Waits until `taskId` is no longer the current task. Returns the id of the task that followed it, or of the current
+   * task if `taskId` is unknown. Returns undefined if the conversation has ended.
    */
   async taskAfter(taskId: string): Promise<string | undefined> {
     while (!this.closed && this.#task.id === taskId) await this.#renewed.promise;
@@ -256,12 +258,10 @@ export class Conversation {
   }
 
   #openRequests(): string[] {
-    return this.#waiting.calls.map(
-      ({ tool_call_id, correlationId }) => correlationId ?? tool_call_id,
-    );
+    return this.#waiting.calls.map(requestId);
   }
 
-  /** Waits until the turn asks again or ends. Returns whether all its open questions are in `before`. */
+  /** Waits while a running turn may still ask a question of `before`. Returns whether it asks only such questions. */
   async #stillAsks(before: ReadonlySet<string>): Promise<boolean> {
     const mayAskAgain = () => this.#openRequests().some((each) => before.has(each));
     while (!this.closed && this.#state === 'busy' && mayAskAgain()) await this.#moved.promise;
@@ -285,7 +285,7 @@ export class Conversation {
     }
   }
 
-  /** Drops queued prompts, except one that is being sent. Returns whether there were any. */
+  /** Drops the unwanted queued prompts, except one that is being sent. Returns whether any prompt was dropped. */
   drop(unwanted: (prompt: WaitingPrompt) => boolean): boolean {
     const waiting = this.#queue.splice(this.#sending ? 1 : 0);
     const dropped = waiting.filter(unwanted);
@@ -362,7 +362,7 @@ export class Conversation {
     const { id } = this.#task;
     const seen = this.#seq;
     const { tried } = next;
-    /** Returns whether no event has arrived in the meantime. */
+    /** Returns whether the conversation has received no event since the message was sent. */
     const still = () => this.#task.id === id && this.#seq === seen;
     // The state is set before the log confirms the turn, so that no other prompt is sent.
     this.#state = 'busy';
@@ -397,7 +397,7 @@ export class Conversation {
 
   /** Waits for the next event, with a timeout. */
   async #movement(): Promise<void> {
-    await Promise.race([this.#moved.promise, delay(MOVEMENT_MS)]);
+    await waitAtMost(MOVEMENT_MS, this.#moved.promise);
   }
 
   async #watch(after: number): Promise<void> {
@@ -454,8 +454,7 @@ export class Conversation {
   }
 
   async #pause(): Promise<void> {
-    const { signal } = this.#ending;
-    await delay(STORE_WAIT_MS, undefined, { signal, ref: false }).catch(() => undefined);
+    await rest(STORE_WAIT_MS, this.#ending.signal);
   }
 
   async #renew(): Promise<void> {
@@ -487,12 +486,8 @@ export class Conversation {
 
 /** Returns the error for an answer in words that came after another client's answer. */
 function alreadyAnswered(taskId: string): A2AError {
-  const text =
-    'already resolved by another client: the questions that were open have been answered';
-  return new A2AError('unsupportedOperation', text, {
-    reason: 'ALREADY_RESOLVED',
-    info: { taskId },
-  });
+  const what = 'the questions that were open have been answered';
+  return alreadyResolved('another client', what, { taskId });
 }
 
 function over(): A2AError {

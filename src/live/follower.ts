@@ -1,11 +1,11 @@
 /**
- * Reads a live session for one client. Reads the log of the current task, and then the log of each following task.
+ * Reads a live session for one client: the log of the current task, and then the log of each later task.
  *
  * A follower stores a cursor but no events. When its sink is full, it stops until `resume` is called. Then it reads the
  * missed events from the store. Slow clients and reconnecting clients read the same tasks in the same order as all
  * other clients.
  */
-import { setTimeout as delay } from 'node:timers/promises';
+import { rest } from '../base/index.ts';
 import type { LiveItem, LiveSnapshot } from './client/session.ts';
 import { A2AError, type Task } from '../protocol/index.ts';
 import type {
@@ -19,7 +19,7 @@ import type {
 import type { Conversation } from './conversation.ts';
 import { OWN_CALL } from './session-task.ts';
 
-/** The connected clients and the queued prompts. Each value replaces the previous one. */
+/** The clients, the queued prompts, and the version of the commands. Each value replaces the previous one. */
 export type Presence = Omit<Extract<LiveItem, { kind: 'presence' }>, 'kind'>;
 
 /** Receives the items of a follower. Its methods must not throw. */
@@ -113,7 +113,7 @@ export class Follower {
       if (reason === 'shutdown' || this.#closed) return;
       if (reason === 'lost') {
         if (this.cursor > 0) from = this.cursor;
-        await delay(LOST_WAIT_MS, undefined, { ref: false });
+        await rest(LOST_WAIT_MS);
         continue;
       }
       from = 'start';

@@ -14,6 +14,7 @@ import {
   type LiveClient,
   type LiveRole,
   type LiveSnapshot,
+  withView,
 } from './client/session.ts';
 import type { Editor } from './client/editor/index.ts';
 import type { ToolCall } from '../protocol/development-tool/index.ts';
@@ -30,7 +31,7 @@ import { Conversation, type ConversationOptions } from './conversation.ts';
 import type { Followed, Presence } from './follower.ts';
 import { Member } from './member.ts';
 import { OWN_CALL } from './session-task.ts';
-import { displayName, type LiveAccess, tokenOf, withView } from './access.ts';
+import { displayName, type LiveAccess, tokenOf } from './access.ts';
 import { Webhooks } from './webhooks.ts';
 
 const MAX_CLIENTS = 2000;
@@ -42,8 +43,7 @@ const MAX_EARLIER_BYTES = 4 * 1024 * 1024;
 
 export interface LiveOptions extends Omit<ConversationOptions, 'live' | 'onQueue' | 'onClose'> {
   readonly coder: Pick<Coder, 'workspaces' | 'commands' | 'requireRoles' | 'live'>;
-  readonly maxClients?: number | undefined;
-  /** The tokens of the clients, if clients join over the network. */
+  /** The tokens and tickets of the session, if clients can join over the network. */
   readonly access?: LiveAccess | undefined;
   /** Returns the paths in the workspace that start with the prefix, for the completion of prompts. */
   readonly files?: ((prefix: string) => Promise<readonly string[]>) | undefined;
@@ -64,19 +64,22 @@ export interface Joining {
   readonly editor?: Editor | undefined;
   /** The id of the client's token. */
   readonly token?: string | undefined;
-  /** Closes the client's connection, if it has one of its own. */
+  /** Closes the client's connection. Undefined if the client has no permanent connection. */
   readonly disconnect?: (() => void) | undefined;
 }
 
 export interface Live {
-  /** Adds a client. Throws `unavailable` if the session is full or has ended. */
+  /**
+   * Adds a client. Throws `unavailable` if the session is full or has ended, and `unauthenticated` if the token of the
+   * client was revoked.
+   */
   join(who: Joining): Member;
   /** The id of the session's current task. */
   readonly taskId: string;
   readonly contextId: string;
   readonly handler: RequestHandler;
   readonly clients: readonly LiveClient[];
-  /** Removes what a revoked token left behind: its clients, its queued prompts and its webhooks. */
+  /** Removes the clients, the queued prompts and the webhooks of a revoked token. */
   removeToken(token: string): Promise<void>;
   /** Records that a client has added a webhook, which is removed with the client's token. */
   addedWebhook(token: string | undefined, url: string): void;
@@ -94,7 +97,7 @@ export function startedLive({ live }: { readonly live: () => Live | undefined })
 }
 
 export async function openLive(options: LiveOptions): Promise<Live> {
-  const { coder, workspace, logger, maxClients = MAX_CLIENTS, owner, access } = options;
+  const { coder, workspace, logger, owner, access } = options;
   const handler = owner ? ownedBy(options.handler, owner) : options.handler;
   const members = new Set<Member>();
   let joined = 0;
@@ -102,8 +105,12 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   /** The read of the session that is in progress, and the read that starts after it. */
   let reading: Promise<SessionStatus> | undefined;
   let nextReading: Promise<SessionStatus> | undefined;
+  /** The earlier tasks, as they were read while `task` was the current task. */
   let before: { readonly task: string; readonly tasks: Promise<readonly Task[]> } | undefined;
-  let pendingAt: { readonly task: string; readonly seq: number; readonly calls: ToolCall[] };
+  /** The calls that waited for an answer after the event `seq` of the task. */
+  let pendingAt:
+    | { readonly task: string; readonly seq: number; readonly calls: ToolCall[] }
+    | undefined;
 
   const conversation = await Conversation.open({
     ...options,
@@ -224,6 +231,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     return before.tasks;
   }
 
+  /** Reads what a snapshot needs besides the task. Returns a function that builds the snapshot from the task. */
   async function prepare(joins: boolean): Promise<(task: Task, seq: number) => LiveSnapshot> {
     const { approval, model, usage } = await currentStatus();
     const earlier = joins ? await earlierTasks() : [];
@@ -249,7 +257,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     join({ name = '', kind, roles = LIVE_ROLES, editor, token, disconnect }) {
       access?.check(token);
       if (conversation.closed) throw new A2AError('unavailable', 'The live session has ended');
-      if (members.size >= maxClients) {
+      if (members.size >= MAX_CLIENTS) {
         throw new A2AError('unavailable', 'The live session has too many clients', {
           retryAfterSeconds: 5,
         });

@@ -8,12 +8,12 @@ import {
   type Task,
   type TaskEvent,
 } from '../protocol/index.ts';
-import { type LogPage, type RequestHandler, TaskStream } from '../tasks/index.ts';
+import { type LogPage, type RequestHandler, TaskStream, trimHistory } from '../tasks/index.ts';
 import type { Heard } from './heard-messages.ts';
 
 /**
  * Streams the events of the turn after the message, or after the event `after`. The stream ends when the turn ends or
- * waits for an answer.
+ * waits for an answer. If the position of the message is unknown, the stream has only the task.
  */
 export async function streamTurn(
   handler: RequestHandler,
@@ -46,8 +46,8 @@ export async function turnSettled(
 }
 
 /**
- * Returns the task with only this turn. It has the messages since the turn's message, and the current state of the
- * turn.
+ * Returns the task with only this turn: the messages from the turn's message on, and the current state of the turn. If
+ * the position of the message is unknown, returns the whole task.
  */
 export async function turnTask(
   handler: RequestHandler,
@@ -64,14 +64,12 @@ export async function turnTask(
     for (const { event } of page.entries) task = reduce(task, event) ?? task;
     after = page.next;
   }
-  if (historyLength === undefined) return task;
-  const { history = [], ...rest } = task;
-  return historyLength === 0 ? rest : { ...rest, history: history.slice(-historyLength) };
+  return trimHistory(task, historyLength);
 }
 
 /**
- * Returns a page of the log of the turn. The log starts with the turn's message, and ends with the last event of the
- * turn so far.
+ * Returns a page of the log of the turn, after the event `from`. The log starts with the turn's message, and ends with
+ * the last event of the turn so far. If the position of the message is unknown, it is the whole log of the task.
  */
 export async function turnLog(
   handler: RequestHandler,

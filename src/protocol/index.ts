@@ -1,5 +1,4 @@
 export * from './card.ts';
-export * as developmentTool from './development-tool/index.ts';
 export * from './errors.ts';
 export * from './json.ts';
 export * from './message.ts';

@@ -15,6 +15,12 @@ import type {
 } from './service.ts';
 import type { ProtocolVersion } from './version.ts';
 
+/** The paths of an agent's card. Clients try them in this order. */
+export const CARD_PATHS: readonly string[] = [
+  '/.well-known/agent-card.json',
+  '/.well-known/agent.json',
+];
+
 /** The name of an operation that has one result. */
 export type UnaryOperation = keyof UnaryTypes;
 /** The name of an operation that streams. */

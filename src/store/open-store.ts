@@ -1,33 +1,33 @@
 /**
  * Opens the file of the task store for one process.
  *
- * Only one process may use a store, so a second process is refused. The lock is an open transaction in PATH-lock, an
- * empty database. The operating system releases the lock when the process ends, even after a crash. Other processes can
+ * Only one process may use a store, so a second process is refused. The lock file is PATH-lock. Other processes can
  * still read the database of the store.
  */
 import { accessSync, closeSync, constants, openSync, readSync, rmSync, statSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import {
   createFile,
   fileCheck,
-  isDatabaseBusy,
   openDatabase,
   prepareFile,
   StoreError,
   toStoreError,
+  tryLock,
+  type FileLock,
 } from '../base/sqlite/index.ts';
 import { STORE } from './migrations.ts';
 import { canReclaim } from './sqlite-retention.ts';
 
 const HEADER = 'SQLite format 3\0';
 
-/** How long to wait for another process that reads the file. */
+/** How long to wait for another process that has locked the file, for example to read it. */
 const BUSY_MS = 2000;
 const CACHE_KIB = 16_000;
 
 /**
- * Maximum size of a file from an earlier version that is rewritten when it is opened. Rewriting takes less than a
- * second.
+ * Maximum size of a file that is rewritten when it is opened (`allowReclaim`). At this size, rewriting takes less than
+ * a second.
  */
 const VACUUM_BYTES = 64 * 1024 * 1024;
 
@@ -71,8 +71,8 @@ export function openStoreFile(path: string, options: OpenStoreOptions) {
     return {
       db,
       /**
-       * Throws a StoreError if the file was deleted or replaced. Looks at the file at most once per CHECK_MS, so that it is
-       * fast.
+       * Throws a StoreError if the file was deleted or replaced. Looks at the file at most once per CHECK_MS, so that
+       * it is fast.
        */
       checkPresent(): void {
         const now = performance.now();
@@ -119,30 +119,27 @@ function allowReclaim(db: DatabaseSync): void {
 
 function takeLock(file: string): { release(): void; abandon(): void } {
   const path = `${file}-lock`;
-  let lock: DatabaseSync | undefined;
-  let made = false;
+  let lock: FileLock | undefined;
   try {
-    made = createFile(path);
-    lock = new DatabaseSync(path, { timeout: 0 });
-    lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
+    lock = tryLock(path);
   } catch (error) {
-    lock?.close();
-    if (!isDatabaseBusy(error)) throw toStoreError(error, file);
+    throw toStoreError(error, file);
+  }
+  if (!lock) {
     throw new StoreError(`${file} is in use by another process`, {
       code: 'busy',
       hint: 'only one server can use a store: stop the other server, or choose another path',
-      cause: error,
     });
   }
   const held = lock;
   return {
-    release: () => held.close(),
+    release: () => held.release(),
     /**
      * Releases the lock. Removes the lock file if it was created here, because the file beside it may not be a store.
      */
     abandon: () => {
-      if (made) rmSync(path, { force: true });
-      held.close();
+      if (held.created) rmSync(path, { force: true });
+      held.release();
     },
   };
 }

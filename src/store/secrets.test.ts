@@ -163,6 +163,31 @@ test('a new key encrypts what older keys have encrypted, which are then not need
   assert.deepEqual(open({ secretKey: 'two' }).listPush('t1'), [secretHook]);
 });
 
+for (const makes of ['a key file', 'no key file yet']) {
+  test(`webhooks of a former key of the operator are encrypted with the file's key (${makes})`, (t) => {
+    const { folder, open } = place(t);
+    const first = open({ secretKey: 'one' });
+    first.append([creation]);
+    first.savePush(secretHook);
+    first.close();
+    const keyFile = join(folder, 'tasks.db.key');
+    if (makes === 'a key file') {
+      writeFileSync(keyFile, `${Buffer.alloc(32, 1).toString('base64')}\n`);
+    }
+    open({ previousSecretKey: 'one' }).close();
+    assert.deepEqual(open().listPush('t1'), [secretHook], 'the former key is not needed any more');
+  });
+}
+
+test('a secret of the file is not old because the operator has a former key', (t) => {
+  const keyFile = join(place(t).folder, 'key');
+  const salt = Buffer.from('salt');
+  const sealed = new SecretBox(secretKeys({ secretKeyFile: keyFile }), salt).seal('secret', 'here');
+  const keys = secretKeys({ previousSecretKey: 'one', secretKeyFile: keyFile });
+  const opened = new SecretBox(keys, salt).openAny(sealed, 'here');
+  assert.deepEqual(opened, { text: 'secret', isOld: false });
+});
+
 test('what is sealed opens only with its key, in its place, and undamaged', () => {
   const salt = Buffer.from('salt');
   const box = new SecretBox(secretKeys({ secretKey: 'key' }), salt);

@@ -2,8 +2,9 @@
  * Encrypts secrets at rest with AES-256-GCM.
  *
  * The operator can provide the key (PARLEY_SECRET_KEY). Without such a key, a random key is stored in a file, which is
- * created when the first secret is encrypted. Older keys can still decrypt. They are the operator's previous key and
- * the keys in the file that do not encrypt. So a new key can be introduced without losing secrets.
+ * created when the first secret is encrypted. Secrets can also be decrypted with older keys, so that a new key can be
+ * introduced without losing secrets. Older keys are the operator's previous key, and all keys in the file that are not
+ * used to encrypt.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, scryptSync } from 'node:crypto';
 import { reasonOf } from '../base/index.ts';
@@ -35,6 +36,12 @@ interface SecretKey {
   readonly text: string;
   /** Whether the key is random. If not, it may be a passphrase. */
   readonly isRandom: boolean;
+}
+
+/** A key for decryption. */
+interface DecryptionKey extends SecretKey {
+  /** Whether secrets are no longer encrypted with this key. */
+  readonly isOld: boolean;
 }
 
 /** Returns the keys of the operator and of the key file. The file is not opened before a key is needed. */
@@ -70,12 +77,14 @@ export function secretKeys(options: SecretKeyOptions) {
             hint: 'restore it from a backup; if you delete it, a new key is created, and stored secrets are lost',
           });
     },
-    /** Returns all keys for decryption, the current one first. Throws a StoreError if the key file cannot be read. */
-    all(): readonly SecretKey[] {
-      const given = [secretKey, previousSecretKey].flatMap((text) =>
-        text ? [{ text, isRandom: false }] : [],
-      );
-      return [...given, ...fileKeys(false)];
+    /** Returns all keys for decryption. Throws a StoreError if the key file cannot be read. */
+    all(): readonly DecryptionKey[] {
+      const given = (text: string | undefined, isOld: boolean) =>
+        text ? [{ text, isRandom: false, isOld }] : [];
+      const ofFile = fileKeys(false).map(({ text, isRandom }, at) => {
+        return { text, isRandom, isOld: Boolean(secretKey) || at > 0 };
+      });
+      return [...given(secretKey, false), ...given(previousSecretKey, true), ...ofFile];
     },
   };
 }
@@ -105,9 +114,9 @@ export class SecretBox {
     this.#salt = salt;
   }
 
-  /** Whether there is a key besides the current one. Throws a StoreError if the key file cannot be read. */
+  /** Whether there is an older key. Throws a StoreError if the key file cannot be read. */
   get hasOldKeys(): boolean {
-    return this.#keys.all().length > 1;
+    return this.#keys.all().some(({ isOld }) => isOld);
   }
 
   /**
@@ -122,7 +131,10 @@ export class SecretBox {
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
   }
 
-  /** Decrypts a text. Returns undefined if it is damaged, or was encrypted with another key or place. */
+  /**
+   * Decrypts a text. Returns undefined if it is damaged, or was encrypted with an unknown key or another `place`. Throws
+   * a StoreError if the key file cannot be read.
+   */
   open(sealed: Uint8Array, place: string): string | undefined {
     return this.openAny(sealed, place)?.text;
   }
@@ -130,9 +142,9 @@ export class SecretBox {
   /** Decrypts like `open`, and also returns whether the text was encrypted with an older key. */
   openAny(sealed: Uint8Array, place: string): OpenedSecret | undefined {
     if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined;
-    for (const [at, key] of this.#keys.all().entries()) {
+    for (const key of this.#keys.all()) {
       const text = decrypt(this.#derive(key), sealed, place);
-      if (text !== undefined) return { text, isOld: at > 0 };
+      if (text !== undefined) return { text, isOld: key.isOld };
     }
     return undefined;
   }

@@ -4,14 +4,10 @@ import { isTerminal } from '../protocol/index.ts';
 import { ChangeClock, type StoreRetention } from '../tasks/index.ts';
 import type { Version } from './batch-changes.ts';
 import { FINISHED } from './migrations.ts';
+import { removalPlan } from './removal-plan.ts';
 import { Query } from './statements.ts';
 
-/**
- * Maximum number of log entries that are removed in one transaction. More entries would block the event loop for too
- * long.
- */
-const MAX_ENTRIES = 5000;
-/** Number of pages that one call of `reclaim` gives back. */
+/** Maximum number of pages that one call of `reclaim` gives back. */
 const STEP_PAGES = 256;
 /**
  * Number of free pages that are kept for new tasks, as a fixed number and as a fraction of the used pages. The larger
@@ -25,14 +21,14 @@ const INCREMENTAL = 2;
 
 /** The part of the store that the removal needs. */
 interface Store {
-  /** Ends the transaction of reads. */
+  /** Ends the transaction that reads share (`SharedReads`). */
   endReads(): void;
   /** Runs the work in a transaction. */
   transaction<Result>(work: () => Result): Result;
   version(taskId: string): Version | undefined;
   /** Removes a task. */
   drop(taskId: string, version: Version): void;
-  /** Removes the entries after `after`. */
+  /** Removes the entries after `after`, and the message ids of the task. */
   dropEvents(taskId: string, version: Version, after: number): void;
 }
 
@@ -47,7 +43,7 @@ export function sqliteRetention(db: DatabaseSync, store: Store): StoreRetention 
   const freePages = number('freelist_count');
   const pageBytes = number('page_size')();
   const reclaims = canReclaim(db);
-  // There is no join with the log, because a task that was removed in part must be found again.
+  // There is no join with the log, so that a task without its status entry, which was removed in part, is found again.
   const finished = new Query<FinishedRow>(
     db,
     `SELECT s.tenant, s.owner, t.task_id, t.changed,
@@ -56,7 +52,6 @@ export function sqliteRetention(db: DatabaseSync, store: Store): StoreRetention 
      WHERE ${FINISHED} AND t.changed > ?
      ORDER BY t.changed LIMIT ?`,
   );
-  const statusSeq = new Query<[seq: number]>(db, 'SELECT status_seq FROM tasks WHERE task_id = ?');
 
   return {
     size: () => (pages() - freePages()) * pageBytes,
@@ -69,23 +64,13 @@ export function sqliteRetention(db: DatabaseSync, store: Store): StoreRetention 
 
     remove: (tasks) =>
       store.transaction(() => {
-        let room = MAX_ENTRIES;
-        for (const [done, { taskId }] of tasks.entries()) {
+        const { whole, part, done } = removalPlan(tasks, (taskId) => {
           const version = store.version(taskId);
-          if (!version || !isTerminal(version.state)) continue;
-          room -= version.seq;
-          if (room >= 0) {
-            store.drop(taskId, version);
-            continue;
-          }
-          // A large task is removed in parts, starting with its last entries. The entry with the status is in the first
-          // part, so that clients never see an incomplete task.
-          const [status = 1] = statusSeq.get(taskId) ?? [];
-          const after = Math.min(version.seq - MAX_ENTRIES, status - 1);
-          if (done === 0) store.dropEvents(taskId, version, after);
-          return done;
-        }
-        return tasks.length;
+          return version && isTerminal(version.state) ? { ...version, taskId } : undefined;
+        });
+        for (const task of whole) store.drop(task.taskId, task);
+        if (part) store.dropEvents(part.task.taskId, part.task, part.after);
+        return done;
       }),
 
     reclaim() {

@@ -7,9 +7,9 @@
  *
  * Memory use is bounded, because logs are not cached, and caches have a maximum size.
  *
- * Lists have the same order as in the memory store. If the status of a task changes between two requests, the task
- * moves to the front. So a task is never listed twice, but may be missing from the later page. Totals come from
- * counters. The tasks of a context are counted when the context is first listed, and the counts are cached. With
+ * Lists have the same order as in the memory store. If the status of a task changes between the requests for two pages,
+ * the task moves to the front. So a task is never listed twice, but may be missing from the later page. Totals come
+ * from counters. The tasks of a context are counted when the context is first listed, and the counts are cached. With
  * `updatedSince`, the matching index entries are counted for every page.
  */
 import { StoreError, toStoreError } from '../base/sqlite/index.ts';
@@ -101,6 +101,7 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Sql
 
 /** Maximum number of cached task versions, and of cached scope ids. */
 const MAX_KNOWN = 10_000;
+
 /** The store that `sqliteStore` returns. Its methods return values, not promises. */
 export class SqliteStore implements TaskStore {
   readonly name = 'sqlite';
@@ -282,7 +283,7 @@ export class SqliteStore implements TaskStore {
     this.#opened.close();
   }
 
-  /** Runs `work` in a transaction. If `work` fails, rolls the transaction back and clears the caches. */
+  /** Runs `work` in a transaction. If this fails, rolls back, clears the caches, and throws a StoreError. */
   #transaction<Result>(work: () => Result): Result {
     try {
       this.#opened.checkPresent();
@@ -349,10 +350,7 @@ export class SqliteStore implements TaskStore {
     return 'ok';
   }
 
-  /**
-   * Adds the time of the last event, if this is an artifact event. Only in a working task can the last event be an
-   * artifact event.
-   */
+  /** Adds the time of a working task's last event, if this event is an artifact event. */
   #withArtifactTime(head: TaskHead): TaskHead {
     if (head.status.state !== 'working') return head;
     const [at] = this.#sql.eventTime.get(head.taskId, head.seq) ?? [];
@@ -384,8 +382,8 @@ export class SqliteStore implements TaskStore {
     if (known) return known;
     const row = this.#sql.version.get(taskId);
     if (!row) return undefined;
-    const [id, scope, state, seq] = row;
-    return this.#remember(taskId, { id, scope, state, seq, statusSeq: 0, changed: 0 });
+    const [id, scope, state, statusSeq, seq] = row;
+    return this.#remember(taskId, { id, scope, state, seq, statusSeq, changed: 0 });
   }
 
   #remember(taskId: string, version: Version): Version {

@@ -27,8 +27,8 @@ export function lastChangeOf([, , changed]: HeadRow): number {
   return changed;
 }
 
-/** The fields of a task that an append needs. */
-type VersionRow = [id: number, scope: number, state: TaskState, seq: number];
+/** The fields of a task that an append or a removal needs. */
+type VersionRow = [id: number, scope: number, state: TaskState, statusSeq: number, seq: number];
 
 export type StateCount = [state: TaskState, n: number];
 
@@ -73,7 +73,7 @@ export function prepareStatements(db: DatabaseSync) {
     addScope: command('INSERT INTO scopes (tenant, owner) VALUES (?, ?)'),
 
     version: query<VersionRow>(
-      `SELECT t.id, t.scope, t.state, ${LAST_SEQ} FROM tasks t WHERE t.task_id = ?`,
+      `SELECT t.id, t.scope, t.state, t.status_seq, ${LAST_SEQ} FROM tasks t WHERE t.task_id = ?`,
     ),
     addTask: command(
       `INSERT INTO tasks

@@ -325,3 +325,20 @@ test('a server that goes down in the middle of a sweep goes down in peace', asyn
   await sweep;
   assert.deepEqual(errors, []);
 });
+
+for (const [name, open] of Object.entries(STORES)) {
+  test(`a deleted task is not found any more, even while a client still reads it (${name})`, async (t) => {
+    const store = open(t);
+    const { logger } = recorder();
+    const executor: AgentExecutor = { async *execute() {} };
+    const handler = createHandler(executor, { store, logger });
+    t.after(() => handler.close());
+    const { id } = await send(handler, 'complete');
+    const reading = await handler.subscribe({ id, after: 0 });
+    await handler.removeTask({ id });
+    await assert.rejects(handler.getTask({ id }), { kind: 'taskNotFound' });
+    reading.close();
+    const { removed } = await handler.expire({ now: Date.now() + HOUR });
+    assert.equal(removed, 1);
+  });
+}

@@ -73,7 +73,9 @@ export class FinishedTaskError extends A2AError {
 
 /** The options of `createHandler`. */
 export interface HandlerOptions {
+  /** Default: a store in memory. */
   readonly store?: TaskStore | undefined;
+  /** Default: prints warnings and errors to standard error. */
   readonly logger?: Logger | undefined;
   readonly limits?: Partial<RuntimeLimits> | undefined;
   readonly onState?: OnState | undefined;
@@ -132,14 +134,16 @@ export interface RequestHandler extends AgentService, DeadLetterOperations {
   ) => Promise<ListTasksResult>;
   /** Creates a task that waits for its first message. */
   reserveTask: (params: ReserveParams, call?: Call) => Promise<Task>;
-  /** Returns the log entries after `after`: at most `limit` or LOG_PAGE entries, or fewer if they are large. */
+  /** Returns a page of the log entries after `after`: at most `limit`, at most 500, and fewer if they are large. */
   readLog: (params: ReadLogParams, call?: Call) => Promise<LogPage>;
   /**
    * Returns the time of a task's last artifact event, in milliseconds. It may be earlier than the time of the task's
-   * status. Returns undefined if the last event of the task is known to be its status.
+   * status. Returns undefined if there is no such event, or if its time is not known.
    */
   updatedAt: (params: TaskIdParams, call?: Call) => Promise<number | undefined>;
-  /** Deletes a finished task and its log. */
+  /**
+   * Deletes a finished task and its log. If the task is being read, it is no longer found, and is deleted by a sweep.
+   */
   removeTask: (params: TaskIdParams, call?: Call) => Promise<void>;
   /**
    * Ends or resumes the executions that were interrupted when the previous process ended. Call it once before the
@@ -147,8 +151,8 @@ export interface RequestHandler extends AgentService, DeadLetterOperations {
    */
   recover(): Promise<void>;
   /**
-   * Ends expired tasks that are unfinished, and removes expired tasks that are finished. Call it regularly. Never
-   * throws.
+   * Ends expired tasks that are unfinished, and removes expired tasks that are finished. With `retention`, also removes
+   * old tasks. Call it regularly. Never throws.
    */
   expire(options: ExpireOptions): Promise<Expired>;
   /**
@@ -420,7 +424,9 @@ export function createHandler(
       if (state === undefined || !isTerminal(state)) {
         throw new A2AError('unsupportedOperation', 'Only a finished task can be deleted');
       }
-      await expireTask(runtime, { tenant, owner, taskId }, state);
+      const outcome = await expireTask(runtime, { tenant, owner, taskId }, state);
+      // A task that is being read stays in memory, where it must not be found any more. A sweep deletes it later.
+      if (outcome !== 'removed') live.expiresAt = runtime.now();
     },
     recover: () => runtime.recover(),
     expire: (options) => expire(runtime, options),
@@ -447,7 +453,7 @@ function shown(task: Task, view: LogView | undefined, length?: number): Task {
 }
 
 /** Keeps the last `length` messages of the history. 0 removes the field, and undefined keeps all messages. */
-function trimHistory(task: Task, length: number | undefined): Task {
+export function trimHistory(task: Task, length: number | undefined): Task {
   if (length === undefined || !task.history) return task;
   const { history, ...rest } = task;
   return length === 0 ? rest : { ...rest, history: history.slice(-length) };

@@ -1,7 +1,7 @@
 export * from './public/index.ts';
 export { tracedExecutor } from './execution/traced-executor.ts';
 export { callWith, type CheckAccess, guardHandler, mapCalls } from './guard.ts';
-export { FinishedTaskError } from './handler.ts';
+export { FinishedTaskError, trimHistory } from './handler.ts';
 export { DEFAULT_RETENTION } from './retention.ts';
 export { startSweeper } from './sweeper.ts';
 export { ContextMismatchError } from './intake.ts';

@@ -28,6 +28,7 @@ import {
 import { executeElsewhere, type StopKind } from './owner.ts';
 import { expireTask, hasExpired } from './expiry.ts';
 import type { ClockCheck } from './retention.ts';
+import { isUnfinished } from './store/store-rules.ts';
 import type { Scope, TaskStore } from './store/store.ts';
 
 /** The limits of executions and tasks. */
@@ -48,7 +49,9 @@ export class Runtime {
   readonly logger: Logger;
   readonly executions: Executions;
   readonly push: PushNotifier | undefined;
-  /** This process as a node, if several share the store. Set before `recover` is called. */
+  /**
+   * This process as one of the nodes that share the store, if the store has a cluster. Set before `recover` is called.
+   */
   node: { join(): Promise<void>; leave(): Promise<void> } | undefined;
   /** How long a task is kept after it was ended because it expired. */
   keepExpiredMs: number;
@@ -57,7 +60,7 @@ export class Runtime {
   /** The result of the clock check at the last sweep, for `removeOldTasks`. */
   clock: ClockCheck | undefined;
   closing = false;
-  /** True after the store was closed. */
+  /** True when the store is being closed or is closed. */
   closed = false;
 
   constructor(
@@ -134,8 +137,8 @@ export class Runtime {
       if (live.runsElsewhere) await this.#endAbandoned(live);
       if (this.#isOrphan(live) && !(await isReserved(live)) && this.#isOrphan(live)) {
         await this.interrupt(live);
-        // The store was unavailable when the execution ended. The executor may still hold resources for the task, so
-        // notify it.
+        // The end of the execution could not be stored. The executor may still hold resources for the task, so it is
+        // notified.
         if (!live.lost) void this.tellCanceled(live.hold()).then(() => live[Symbol.dispose]());
       }
       return live;
@@ -181,8 +184,9 @@ export class Runtime {
         if (live.state === undefined || isTerminal(live.state)) return false;
       } while (!(await this.log.own(live)));
     }
-    // An execution may be about to start, or another caller may be ending the task. If the executor has `conclude`, two
-    // of them must not append events at the same time. There is no `await` between the last check and the end.
+    // An execution may be about to start, or another caller may be ending the task. If the executor has `conclude`,
+    // only one of them may append events at a time, so this call waits. There is no `await` between the last check and
+    // the end.
     const isPending = () => live.running && !this.executions.of(taskId);
     for (let tries = 0; this.executor.conclude && isPending() && tries < MAX_TRIES; tries++) {
       await this.executions.whenDecided(taskId);
@@ -289,9 +293,8 @@ export class Runtime {
    * message.
    */
   #isOrphan({ running, state, stored, seq }: LiveTask): boolean {
-    const unfinished = state === 'working' || state === 'submitted';
     // The nodes of a cluster take over such tasks.
-    return unfinished && !running && stored === seq && !this.closing && !this.node;
+    return isUnfinished(state) && !running && stored === seq && !this.closing && !this.node;
   }
 
   async interrupt(live: LiveTask): Promise<void> {

@@ -10,7 +10,7 @@
 import { isWindows } from '../base/system/index.ts';
 import { reasonOf } from '../base/index.ts';
 import type { LiveSession } from '../live/client/index.ts';
-import { hasOption, mayBeCommand, OPTION } from '../protocol/schema-free/index.ts';
+import { hasOption, mayBeCommand, OPTION, requestId } from '../protocol/schema-free/index.ts';
 import {
   nameOf,
   titleOf,
@@ -20,7 +20,6 @@ import {
   waitingCalls,
   type SessionState,
   isQuestion,
-  requestId,
   type CallEntry,
   EMPTY,
   line,

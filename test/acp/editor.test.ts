@@ -1,8 +1,9 @@
 // An editor that offers its buffers and its terminals: the agent uses them in the turns that this editor starts.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import {
   client,
   methods,
@@ -190,6 +191,29 @@ test('the model is told if the editor has not saved the file', async (t) => {
   assert.equal(disk('a.txt'), 'one\ntwo\n');
   assert.match(heard(requests[0]), /unsaved/, 'a file that is mentioned is read from the buffer');
   assert.match(heard(requests[1]), /a\.txt on disk differs: the editor has not saved it/);
+});
+
+test('a file beside the prompt of an MCP server is read from the buffer too', async (t) => {
+  const requests: ModelRequest[] = [];
+  const server = resolve(import.meta.dirname, '../e2e/mcp-server.ts');
+  const { person, at } = await startEditor(t, {
+    model: scriptedModel([done], { onRequest: (request) => requests.push(request) }),
+    mcpServers: {
+      mine: { command: process.execPath, args: ['--conditions=parley-source', server] },
+    },
+    allowClientMcp: true,
+    files: { 'a.txt': 'saved' },
+    buffers: { 'a.txt': 'unsaved' },
+  });
+  await person.connection.agent.request(methods.agent.session.prompt, {
+    sessionId: person.sessionId,
+    prompt: [
+      { type: 'text', text: '/mine:greet Ann' },
+      { type: 'resource_link', name: 'a.txt', uri: pathToFileURL(at('a.txt')).href },
+    ],
+  });
+  assert.match(heard(requests[0]), /Greet Ann/);
+  assert.match(heard(requests[0]), /unsaved/);
 });
 
 test('a buffer that has changed since the approval is not written', async (t) => {

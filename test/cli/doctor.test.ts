@@ -50,6 +50,15 @@ describe('parley doctor', { concurrency: 3 }, () => {
     assert.equal(existsSync(proof), false);
   });
 
+  test('PARLEY_STORE of a server without PostgreSQL does not matter', async () => {
+    for (const store of ['memory', 'sqlite:tasks.db']) {
+      const { err } = await parley(['doctor', '--port', '0'], { env: { PARLEY_STORE: store } });
+      assert.equal(err, '');
+    }
+    const typed = await parley(['doctor', '--store', 'memory']);
+    assert.deepEqual([typed.code, /needs postgres:/.test(typed.err)], [2, true]);
+  });
+
   test('--json is one object', async () => {
     const env = {
       PARLEY_SECRET_KEY: 'a-key-that-is-long-enough',

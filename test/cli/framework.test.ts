@@ -52,6 +52,22 @@ describe('parley serve with an agent of the framework', { concurrency: 3 }, () =
     await server.stop();
   });
 
+  test('send shows a question once that the agent has already said', async () => {
+    const name = agentFile(
+      'repeating.ts',
+      `export default customAgent({ name: 'repeating' }, async function* (ctx) {
+         yield 'Let me see. Which city?';
+         yield ctx.question('city', { text: 'Which city?' });
+       });`,
+    );
+    const server = await serving(['--agent', name, '--store', 'memory'], { env: NO_KEYS });
+    for (const flags of [[], ['--stream']]) {
+      const { out: stdout } = await parley(['send', server.url, 'go', ...flags]);
+      assert.equal(stdout.trim(), 'Let me see. Which city?');
+    }
+    await server.stop();
+  });
+
   test('asks, shows, remembers: by file, where nothing is installed', async () => {
     const name = agentFile(
       'host.ts',

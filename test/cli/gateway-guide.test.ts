@@ -35,9 +35,9 @@ async function gateway(...args: string[]) {
     /** Runs it as a shell would, in the order of the page; a request that fails ends it. */
     async paste(script: string): Promise<string> {
       const given = script
-        .replace(/^KEY=.*$/m, `KEY=${key}`)
+        .replace(/^ADMIN_KEY=.*$/m, `ADMIN_KEY=${key}`)
         .replaceAll('http://localhost:8090', `http://127.0.0.1:${port}`);
-      const shell = `set -eu; KEY=${key}
+      const shell = `set -eu; ADMIN_KEY=${key}
         curl() { command curl --silent --show-error --fail-with-body "$@"; echo; }
         parley() { '${process.execPath}' --conditions=parley-source '${main}' "$@"; }
         ${given}`;

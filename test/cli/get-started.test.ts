@@ -84,7 +84,7 @@ test('the gateway of the page answers with a key that has a budget', async () =>
   const key = /parley_\S+/.exec(await shell(create, folder))?.[0];
   assert.ok(key);
   const answer = await shell(
-    `KEY=${key}\n${ask.join('\n').replace('http://localhost:8090', url)}`,
+    `TEAM_KEY=${key}\n${ask.join('\n').replace('http://localhost:8090', url)}`,
     folder,
   );
   assert.match(answer, /"role":\s*"assistant"/);

@@ -37,7 +37,10 @@ test('parley inspect prints a link that works once, and relays requests until it
 });
 
 test('parley inspect --json prints one line, and a wrong address is refused', async () => {
-  const inspector = start(['inspect', 'http://127.0.0.1:9', '--json']);
+  const inspector = start(['inspect', 'http://127.0.0.1:9', '--json'], {
+    // The port of a server in the same environment is not the port of the inspector.
+    env: { PARLEY_PORT: 'in-use' },
+  });
   const [line] = await inspector.saying(/^\{.*\}\n/);
   const { ready, url, port, pid } = JSON.parse(line) as Record<string, unknown>;
   assert.deepEqual({ ready, pid }, { ready: true, pid: inspector.child.pid });

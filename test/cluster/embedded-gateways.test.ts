@@ -38,6 +38,24 @@ test('a key that one gateway of the library creates works at another one', async
   assert.deepEqual(await database.query('SELECT id FROM parley.nodes'), []);
 });
 
+test('a gateway of the library knows the agents that another one registered before', async () => {
+  const one = await start();
+  const key = await one.createSharedKey({ name: 'agents' });
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const registration = new Request('http://localhost/a2a/agents?verify=false', {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ name: 'weather', url: 'https://weather.example' }),
+  });
+  assert.equal((await one.fetch(registration)).status, 201);
+  await one.close(0);
+  const other = await start();
+  const listed = await other.fetch(new Request('http://localhost/a2a/agents', { headers }));
+  const text = await listed.text();
+  await other.close(0);
+  assert.match(text, /"name":"weather"/);
+});
+
 test('a register in PostgreSQL needs the secret key, and the tasks in the same database', async () => {
   const store = await postgresStore(database.url, { secretKey, logger: silent, poolSize: 2 });
   const register = await postgresRegister(store, { logger: silent });

@@ -217,3 +217,17 @@ test('a notification that is not a hint, or a check that comes late, does not en
   const task = await handler.sendMessage({ message: says('go') });
   assert.ok(task.kind === 'task' && task.status.state === 'completed');
 });
+
+test('a request to another node ends when its signal is aborted, also while it is being stored', async (t) => {
+  const agent = createAgent({ name: 'Echo', description: 'Echo' }, async function* () {
+    yield 'done';
+  });
+  const a = await startNode(t, database.url, agent);
+  const b = await startNode(t, database.url, agent);
+  // The other node never answers.
+  await database.query('UPDATE parley.nodes SET id = $1 WHERE id = $2', ['silent', b.id]);
+  const controller = new AbortController();
+  const asked = a.store.cluster.ask('silent', 'anything', controller.signal);
+  controller.abort(new Error('no longer needed'));
+  await assert.rejects(within('the end of the request', asked), /no longer needed/);
+});

@@ -56,6 +56,19 @@ test('code is written as in the flow, event for event', async (t) => {
   assert.equal(readFileSync(join(place.workspace, 'hello.txt'), 'utf8'), 'hello\n');
 });
 
+test('no character in an event can end a line of the stream', async (t) => {
+  const text = 'one\u2028two\u2029three\u0085four';
+  const { url } = await startCoder(t, makePlace(t), { script: [[{ text }]] });
+  const response = await fetch(`${url}/message/stream`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ userMessage: 'hello' }),
+  });
+  const lines = (await response.text()).split(/[\n\u0085\u2028\u2029]/);
+  const data = lines.filter((line) => line.startsWith('data: '));
+  assert.ok(data.some((line) => JSON.parse(line.slice(6)).text === text));
+});
+
 test('a call that is not approved is cancelled, and the agent goes on', async (t) => {
   const place = makePlace(t);
   const { url } = await startCoder(t, place, { script: [[WRITE], [{ text: 'Then not.' }]] });

@@ -132,6 +132,23 @@ test('a confirmation that the run had not heard counts', async (t) => {
   assert.ok(existsSync(at('a')));
 });
 
+for (const said of ['Blue', '/tmp', '/init']) {
+  test(`an answer "${said}" that the run had not heard counts, and a command before it does not`, async (t) => {
+    const script = [calls('ask_user', { question: 'Which?' }), done];
+    const { place, taskId } = await beforeTheEnd(t, script, { allowed: 0, said: ['/stats', said] });
+    forgetBehind(place, `"kind":"text","text":"${said}"`);
+    using sessions = new DatabaseSync(join(place.home, 'sessions.db'));
+    const rows = sessions.prepare('SELECT id, json FROM events ORDER BY id').all();
+    const asked = rows.find(({ json }) => String(json).includes('"questions"'));
+    sessions.prepare('DELETE FROM events WHERE id > ?').run(asked!['id']!);
+    const { url } = await startCoder(t, place, { script: [done] });
+    const { seen } = await logOf(t, url, taskId);
+    assert.deepEqual(seen.ends.at(-1), 'completed');
+    const [call] = seen.calls.values();
+    assert.equal(call?.output?.text, said);
+  });
+}
+
 test('a second turn of which the log has only the message goes on as the second', async (t) => {
   const script = [done, [{ text: 'Again.' }]];
   const { place, taskId } = await beforeTheEnd(t, script, { allowed: 0, said: ['go on'] });

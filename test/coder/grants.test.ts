@@ -78,6 +78,13 @@ test("what is allowed for good stands in the user's settings, and holds in later
   assert.equal(end(await third.say('one')), asked);
 });
 
+test('what is allowed for good holds at once in other sessions of the same process', async (t) => {
+  const { say, answer } = await talk(t, [shell('echo one'), done, shell('echo one'), done]);
+  await say('one');
+  assert.equal(end(await answer('proceed_always_and_save')), completed);
+  assert.equal(end(await say('in a conversation of its own')), completed);
+});
+
 test('in plan mode nothing is written or run, and the model is told so', async (t) => {
   const { say, at, requests, seen } = await talk(
     t,

@@ -58,6 +58,14 @@ async function status(t: TestContext, server: { url: string }, logins: LoginPlac
 
 const { signal } = new AbortController();
 
+/** The path of the only stored login. There is also a lock file, which is hidden. */
+function loginFile(dataFolder: string): string {
+  const folder = join(dataFolder, 'mcp-logins');
+  const [file = '', ...others] = readdirSync(folder).filter((name) => !name.startsWith('.'));
+  assert.deepEqual(others, []);
+  return join(folder, file);
+}
+
 test('a server that wants a login is unavailable and says what to run, and nothing is opened or registered', async (t) => {
   const { oauth, server } = await protectedServer(t);
   const { home: dataFolder } = makePlace(t);
@@ -79,8 +87,8 @@ test('after a login the tokens are stored for the user only, used and refreshed,
   const { home: dataFolder } = makePlace(t);
   await logInToMcpServer({ dataFolder, name: 'linear', server, show: browse, signal });
   assert.deepEqual(oauth.asked, ['register', 'authorize', 'token authorization_code']);
-  const [file = ''] = readdirSync(join(dataFolder, 'mcp-logins'));
-  assert.equal(statSync(join(dataFolder, 'mcp-logins', file)).mode & 0o777, 0o600);
+  const file = loginFile(dataFolder);
+  assert.equal(statSync(file).mode & 0o777, 0o600);
   assert.equal(await status(t, server, { dataFolder }), 'true');
 
   oauth.expire();
@@ -102,8 +110,8 @@ test('a damaged file counts as no login, and the next login replaces it', async 
   const { server } = await protectedServer(t);
   const { home: dataFolder } = makePlace(t);
   await logInToMcpServer({ dataFolder, name: 'linear', server, show: browse, signal });
-  const [file = ''] = readdirSync(join(dataFolder, 'mcp-logins'));
-  writeFileSync(join(dataFolder, 'mcp-logins', file), '{"client":');
+  const file = loginFile(dataFolder);
+  writeFileSync(file, '{"client":');
   assert.match(await status(t, server, { dataFolder }), /run parley mcp login linear$/);
   await logInToMcpServer({ dataFolder, name: 'linear', server, show: browse, signal });
   assert.equal(await status(t, server, { dataFolder }), 'true');
@@ -207,8 +215,8 @@ test('with a secret key the login is encrypted, and another key does not read it
   const { home: dataFolder } = makePlace(t);
   const sealer = (salt: Uint8Array) => new SecretBox(secretKeys({ secretKey: 'a key' }), salt);
   await logInToMcpServer({ dataFolder, sealer, name: 'linear', server, show: browse, signal });
-  const [file = ''] = readdirSync(join(dataFolder, 'mcp-logins'));
-  const text = readFileSync(join(dataFolder, 'mcp-logins', file), 'utf8');
+  const file = loginFile(dataFolder);
+  const text = readFileSync(file, 'utf8');
   assert.doesNotMatch(text, /token/);
   assert.equal(await status(t, server, { dataFolder, sealer }), 'true');
   assert.match(await status(t, server, { dataFolder }), /requires a login/);

@@ -150,7 +150,7 @@ function contract(open: () => Promise<Register>): void {
     await register.check();
   });
 
-  test('budgets of keys come before those of JWT subjects, named ones first, page by page and of one workspace', async () => {
+  test('the budget of a workspace comes first, then those of its keys and its JWT subjects, in pages of at most the limit', async () => {
     let time = Date.now();
     const { keys } = parts('secret', () => ++time);
     const budget = { tokens: 1000, period: 'month' as const };
@@ -163,6 +163,7 @@ function contract(open: () => Promise<Register>): void {
       register,
       logger: silent,
       config: {
+        workspaces: { payers: { tokens: 5000, period: 'month' } },
         subjects: { 'payers/zoe': own, 'payers/ann': own, 'payers/*': others, 'x/y': own },
       },
     });
@@ -175,19 +176,24 @@ function contract(open: () => Promise<Register>): void {
     const page = async (limit: number, offset: number, workspace = 'payers') => {
       const { items, next } = await spending.budgets(workspace, { limit, offset });
       const shown = items.map(({ keyName, subject, budget: { tokens }, spent }) =>
-        [keyName ?? subject, tokens, spent.tokens].join(' '),
+        [keyName ?? subject ?? 'workspace', tokens, spent.tokens].join(' '),
       );
       return { shown, next };
     };
     const all = (await page(100, 0)).shown;
-    assert.deepEqual(all.slice(0, 4), ['two 1000 0', 'one 1000 0', 'ann 7 0', 'zoe 7 6']);
+    assert.deepEqual(all.slice(0, 2), ['workspace 5000 30', 'two 1000 0']);
+    assert.deepEqual(all.slice(2, 5), ['one 1000 0', 'ann 7 0', 'zoe 7 6']);
     // The others are in the order of the database.
-    assert.deepEqual(new Set(all.slice(4)), new Set(['bob 9 12', 'Éva 9 6', '* 9 6']));
-    for (const limit of [1, 2, 3, 4, 7]) {
+    assert.deepEqual(new Set(all.slice(5)), new Set(['bob 9 12', 'Éva 9 6', '* 9 6']));
+    for (const limit of [1, 2, 3, 4, 8]) {
       const found: string[] = [];
       let offset: number | undefined = 0;
       while (offset !== undefined) {
         const part = await page(limit, offset);
+        assert.ok(
+          part.shown.length <= limit,
+          `${part.shown.length} rows, but the limit is ${limit}`,
+        );
         found.push(...part.shown);
         offset = part.next;
       }
@@ -277,6 +283,23 @@ describe('PostgreSQL', () => {
     });
     await register.close();
     assert.match(JSON.stringify(plan), /Bitmap Index Scan on cards_terms/);
+  });
+
+  test('a change of another process just before an own change is noticed', async () => {
+    const open = () => openPostgresRegister(database.url, silent, { serves: false });
+    const [one, other] = [await open(), await open()];
+    let noticed = 0;
+    one.onChange(() => noticed++);
+    const change = (register: Register) => {
+      const entry = { workspace: 'noticed', actor: 'cli', action: 'card.update', subject: 'x' };
+      return register.change(() => createAudit({ register }).record(entry));
+    };
+    await change(one);
+    assert.equal(noticed, 0);
+    await change(other);
+    await change(one);
+    assert.equal(noticed, 1);
+    await Promise.all([one.close(), other.close()]);
   });
   after(() => database.drop());
 });

@@ -236,6 +236,26 @@ test('nothing is reserved for a request that the model cannot take', async () =>
   assert.deepEqual(reserved, []);
 });
 
+test('files that only different providers of the model accept are refused together', async () => {
+  const provider = { apiKey: 'k', baseUrl: 'http://127.0.0.1:9/v1' };
+  const { models } = rig({
+    providers: {
+      one: { ...provider, type: 'openai' },
+      other: { ...provider, type: 'openai-compatible' },
+    },
+    models: { both: { routes: [{ provider: 'one' }, { provider: 'other' }] } },
+  });
+  const parts = [
+    { kind: 'blob' as const, mediaType: 'audio/wav', data: IMAGE },
+    { kind: 'file' as const, mediaType: 'image/png', uri: 'https://example.com/a.png' },
+  ];
+  const { error } = await ask(models, 'both', { request: { messages: [userContent(parts)] } });
+  assert(error instanceof A2AError);
+  const message =
+    'No provider of the model both accepts all of these files: send fewer kinds of files';
+  assert.deepEqual([error.kind, error.message], ['contentTypeNotSupported', message]);
+});
+
 test('the lists of models have the limits of the cards', async () => {
   const google = await gateway.ask(key, 'GET', '/v1beta/models/small');
   assert.partialDeepStrictEqual(await google.json(), { inputTokenLimit: 300 });

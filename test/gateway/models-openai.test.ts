@@ -467,5 +467,6 @@ test('models are listed, and each is found, also one with a slash in its name', 
   });
   const none = await fetch(`${gateway.url}/v1/models/nobody`);
   assert.equal(none.status, 404);
-  assert.partialDeepStrictEqual(await none.json(), { error: { code: 'model_not_found' } });
+  const error = { type: 'invalid_request_error', param: 'model', code: 'model_not_found' };
+  assert.deepEqual(await none.json(), { error: { message: 'Unknown model', ...error } });
 });

@@ -7,6 +7,7 @@ import { ChatBody } from '../../src/gateway/models/openai/schema.ts';
 import { anthropic } from '../support/vendors/anthropic.ts';
 import { google } from '../support/vendors/google.ts';
 import { openaiCompatible } from '../support/vendors/openai-compatible.ts';
+import { fakeVendor } from '../support/vendors/server.ts';
 import { beforeVendor, openaiClient, served } from './openai-support.ts';
 
 const messages = [{ role: 'user' as const, content: 'Weather?' }];
@@ -236,6 +237,36 @@ describe('a provider with the same API', () => {
       stream_options: { include_usage: true },
     });
     assert(!JSON.stringify(gateway.vendor.asked[0]?.body).includes('service_tier'));
+  });
+
+  test('is the only route that is tried for what only this API can do', async () => {
+    const events = openaiCompatible.answer;
+    await using own = await fakeVendor([{ events }, { events }]);
+    await using other = await fakeVendor([]);
+    await using gateway = await served({
+      providers: {
+        first: { type: 'anthropic', baseUrl: other.url, apiKey: 'k' },
+        p: { type: 'openai-compatible', baseUrl: own.url },
+      },
+      models: {
+        m: {
+          routes: [
+            { provider: 'first', weight: 1 },
+            { provider: 'p', weight: 0 },
+          ],
+        },
+        elsewhere: { provider: 'first' },
+      },
+    });
+    const { completions } = openaiClient(gateway).chat;
+    const fields = { model: 'm', messages, logprobs: true };
+    await completions.create(fields);
+    for await (const _ of await completions.create({ ...fields, stream: true }));
+    assert.deepEqual([own.asked.length, other.asked.length], [2, 0]);
+    assert.partialDeepStrictEqual(own.asked[0]?.body, { logprobs: true });
+    const refused = [{ model: 'elsewhere' }, { n: 2 }];
+    for (const change of refused)
+      await assert.rejects(completions.create({ ...fields, ...change }), OpenAI.BadRequestError);
   });
 
   test('gets the limit that a budget leaves, in the field of the client', () => {

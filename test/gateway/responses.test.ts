@@ -56,6 +56,7 @@ const tool = {
   strict: false,
   parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
 };
+const DETAILS = '"incomplete_details":{"reason":"max_output_tokens"}';
 const reasoning = { effort: 'low', summary: 'auto' } as const;
 
 for (const type of NAMES) {
@@ -198,6 +199,39 @@ test('a stored response can be deleted, and then it is not found', async () => {
   assert.equal((await client.responses.retrieve(second.id)).id, second.id);
 });
 
+test('a 404 has the code model_not_found only if it is about a model', async () => {
+  await using gateway = await startGateway();
+  const missing = `/v1/responses/resp_${'0'.repeat(32)}`;
+  for (const [path, code] of [
+    [missing, null],
+    ['/v1/responses/x', null],
+    ['/v1/chat/x', null],
+    ['/v1/models/x', 'model_not_found'],
+  ] as const) {
+    const answer = await gateway.ask(gateway.key(), 'GET', path);
+    const { error } = (await answer.json()) as { error: { code: unknown; param: unknown } };
+    const expected = [404, code, code === null ? null : 'model'];
+    assert.deepEqual([answer.status, error.code, error.param], expected, path);
+  }
+});
+
+test('a response of OpenAI is stored as the client got it', async () => {
+  const [last = ''] = openai.answer.slice(-1);
+  const cut = last
+    .replaceAll('response.completed', 'response.incomplete')
+    .replace('"status":"completed","incomplete_details":null', `"status":"incomplete",${DETAILS}`);
+  assert(cut.includes(DETAILS));
+  await using subject = await before('openai', [{ events: [...openai.answer.slice(0, -1), cut] }]);
+  const { client } = subject;
+  const got = await client.responses.stream({ model: 'm', input: 'Weather?' }).finalResponse();
+  assert.equal(got.status, 'incomplete');
+  const kept = await client.responses.retrieve(got.id);
+  assert.equal(kept.status, 'incomplete');
+  assert.deepEqual(kept.incomplete_details, { reason: 'max_output_tokens' });
+  assert.equal(kept.usage?.output_tokens, 12);
+  assert.equal(kept.output_text, 'It is sunny.');
+});
+
 test('a response is stored even if too many tasks are being executed', async () => {
   await using vendor = await fakeVendor(({ body }) =>
     JSON.stringify(body).includes('wait') ? 'silence' : { events: openaiCompatible.answer },
@@ -304,9 +338,27 @@ describe('a response that fails', () => {
     await assert.rejects(asked, (thrown) => {
       assert(thrown instanceof OpenAI.BadRequestError);
       assert.equal(thrown.param, 'background');
+      assert.match(thrown.message, /not supported by this gateway/);
       return true;
     });
   });
+
+  for (const [choice, why] of [
+    ['required', 'requires a tool of the type function or custom'],
+    [{ type: 'function', name: 'missing' }, 'the tool missing is not in tools'],
+    [{ type: 'web_search_preview' }, 'only models of OpenAI have the tool web_search_preview'],
+  ] as const) {
+    test(`because of its tool_choice says why: ${why}`, async () => {
+      await using subject = await before('anthropic', []);
+      const tools = choice === 'required' ? [] : [tool];
+      const body = { model: 'm', input: 'x', tools, tool_choice: choice };
+      await assert.rejects(subject.client.responses.create(body), (thrown) => {
+        assert(thrown instanceof OpenAI.BadRequestError);
+        assert.match(thrown.message, new RegExp(`tool_choice: ${why}$`));
+        return true;
+      });
+    });
+  }
 });
 
 describe('a relayed response', () => {
@@ -350,6 +402,32 @@ describe('a relayed response', () => {
     assert.equal(response.output_text, 'It is sunny.');
     assert.equal(down.asked.length, 1);
     assert.equal(other.asked.length, 1);
+  });
+
+  test('comes only from OpenAI if the request cannot be converted', async () => {
+    await using own = await fakeVendor([{ events: openai.answer }]);
+    await using other = await fakeVendor([]);
+    await using gateway = await startGateway({
+      config: {
+        providers: {
+          first: { type: 'anthropic', baseUrl: `${other.url}/v1`, apiKey: 'k' },
+          p: { type: 'openai', baseUrl: `${own.url}/v1`, apiKey: 'k' },
+        },
+        models: {
+          m: {
+            routes: [
+              { provider: 'first', weight: 1 },
+              { provider: 'p', weight: 0 },
+            ],
+          },
+        },
+      },
+    });
+    const baseURL = `${new URL(gateway.url).origin}/v1`;
+    const client = new OpenAI({ baseURL, apiKey: gateway.key(), maxRetries: 0 });
+    await client.responses.create({ model: 'm', input: 'Weather?', top_logprobs: 3 });
+    assert.partialDeepStrictEqual(own.asked[0]?.body, { top_logprobs: 3 });
+    assert.deepEqual(other.asked, []);
   });
 
   test('ends at OpenAI when the client leaves', async () => {

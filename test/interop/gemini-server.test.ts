@@ -131,12 +131,15 @@ async function startServer(t: TestContext) {
   return peer;
 }
 
+/** The words of the call that waits, which are a part of the text. */
+const QUESTION = 'Confirm Shell Command\nls -l | wc\ncommand: "ls"';
+
 test('text in working updates is the text of the answer, and the output of a call is not', async (t) => {
   const client = await clientOf(t, (await startServer(t)).url);
   const to = { taskId: IDS.taskId };
   assert.equal(await client.send('plain').text(), THEN.join(''));
   assert.equal(await client.stream('plain').text(), THEN.join(''));
-  assert.equal(await client.stream('look').text(), FIRST.join(''));
+  assert.equal(await client.stream('look').text(), `${FIRST.join('')}\n\n${QUESTION}`);
   const stream = client.stream('yes', to);
   const chunks: string[] = [];
   for await (const chunk of stream.textChunks()) chunks.push(chunk);
@@ -164,7 +167,7 @@ test('behind the gateway, its text, question and answer are those of the server 
   const headers = { authorization: `Bearer ${gateway.key()}` };
   const client = await connect(`${gateway.url}/agents/gemini`, { version: '0.3', headers });
   const asked = client.stream('look');
-  assert.equal(await asked.text(), FIRST.join(''));
+  assert.equal(await asked.text(), `${FIRST.join('')}\n\n${QUESTION}`);
   const { id = '', status } = asked.task ?? {};
   assert.equal(status?.state, 'input-required');
   const data = { callId: CALL, outcome: 'proceed_once' };

@@ -159,6 +159,17 @@ test('the list covers earlier tasks of the conversation, words, and calls that a
   for (const [at, line] of lines.entries()) assert.match(line, expected[at]!);
 });
 
+test('an answer that begins like a command, but is none, is listed; a command is no answer', async (t) => {
+  const ask: ScriptedResponse = [{ call: { name: 'ask_user', args: { question: 'Where?' } } }];
+  const { say } = await begin(t, [ask, done]);
+  const { taskId, contextId } = await say('go');
+  assert.match((await say('/stats', { taskId })).text, /requests/);
+  assert.equal((await say('/tmp', { taskId })).state, 'completed');
+  const { text } = await say('/approvals', { contextId });
+  assert.match(text, /answered by \(a2a http\): \/tmp {2}/);
+  assert.doesNotMatch(text, /stats/);
+});
+
 test('calls of a helper are listed with its name, those that the mode allows, too', async (t) => {
   const job: ScriptedResponse = [{ call: { name: 'task', args: { prompt: 'do it' } } }];
   const script = [job, writes('a.txt', 'a'), writes('b.txt', 'b'), run('touch c.txt'), done, done];

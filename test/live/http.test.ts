@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Model } from '../../src/agent/model.ts';
+import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import type { LiveToken } from '../../src/live/index.ts';
 import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
 import { newTask, post, say as flatSay } from '../coder/flat-support.ts';
@@ -445,6 +447,41 @@ test('of several answers in words at the same time, one counts, and none is abou
   assert.ok(existsSync(join(place.workspace, 'a.txt')));
   assert.ok(!existsSync(join(place.workspace, 'b.txt')));
   assert.equal(ann.said.filter((line) => line.endsWith(': yes')).length, 1);
+});
+
+test('an answer in words at the same time as a command is taken after the command', async (t) => {
+  const running = Promise.withResolvers<void>();
+  const goesOn = Promise.withResolvers<void>();
+  const script = [says('Hello.'), ...ASKS.slice(0, 1), says('A summary.'), says('Written.')];
+  const scripted = scriptedModel(script);
+  let requests = 0;
+  const model: Model = {
+    ...scripted,
+    async *generate(request, signal) {
+      if (++requests === 3) {
+        running.resolve();
+        await goesOn.promise;
+      }
+      yield* scripted.generate(request, signal);
+    },
+  };
+  const { ann, live, place } = await shared(t, { model });
+  const bob = live.join({ kind: 'a2a', name: 'bob' });
+  const say = (text: string) =>
+    bob.send({ message: userMessage(text, { taskId: live.taskId }) }, bob.call);
+  await ann.session.prompt('hello');
+  await ann.state('completed');
+  await ann.session.prompt('write');
+  await ann.pending();
+  const [command, sent] = [say('/compress'), say('yes')];
+  await command;
+  await running.promise;
+  // The answer is refused at first, and must not be dropped.
+  await Promise.race([sent, delay(300)]);
+  goesOn.resolve();
+  await sent;
+  await ann.state('completed', 2);
+  assert.ok(existsSync(join(place.workspace, 'a.txt')));
 });
 
 test('tasks of other sessions in the store can be read, but not canceled, and get no webhook', async (t) => {

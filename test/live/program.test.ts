@@ -234,6 +234,17 @@ test('strangers are refused, roles hold over HTTP too, the log is a file, and th
   assert.doesNotMatch(terminal.all() + log, /secret-of/);
 });
 
+test('parley attach does not send PARLEY_TOKEN, which is the token of a server', async (t) => {
+  const args = ['--a2a-token', 'phone:view:secret-of-phone'];
+  const { url, ...place } = await startShared(t, { args });
+  const attached = startProgram(t, ['attach', url], {
+    place,
+    environment: { PARLEY_TOKEN: 'secret-of-phone' },
+  });
+  assert.deepEqual(await attached.exited(), { code: 1 });
+  assert.match(attached.all(), /requires a token: add --token T/);
+});
+
 test('what --approval plan forbids, only the terminal allows again', async (t) => {
   const { terminal, say, ws, url } = await startShared(t, { args: ['--approval', 'plan'] });
   const phone = new RawClient(t, ws, 'a2a');

@@ -43,7 +43,7 @@ test('without a key, a model on this machine is offered instead of offline, and 
     { name: 'qwen3:8b', context: 32_768 },
   ]);
   const { type, sees } = await open(t, { OLLAMA_HOST: ollama.url, OLLAMA_BASE_URL: '' });
-  await sees(/Ollama runs on this machine, so ollama:qwen3:8b/);
+  await sees(/Ollama is available on this machine, so ollama:qwen3:8b/);
   type('Hello\r');
   await sees(/It is sunny\./);
   assert.equal(Reflect.get(Object(ollama.asked[0]?.body), 'model'), 'qwen3:8b');

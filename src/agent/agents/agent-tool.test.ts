@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
+import type { Agent } from '../agent.ts';
 import { customAgent } from './custom.ts';
 import { llmAgent } from './llm.ts';
 import { parallelAgent } from './parallel.ts';
@@ -441,4 +442,35 @@ test('an agent that fails is told to the one that called it', async () => {
   const events = await all(runner().run({ ...at, message: 'go' }));
   assert.equal(responseIn(events), 'inner failed: oh no');
   assert.equal(contentText(events.at(-1)?.content), 'done');
+});
+
+test('the agent of a call that was active when the process ended is canceled with the run', async () => {
+  const begun = Promise.withResolvers<void>();
+  const canceled: string[] = [];
+  const inner: Agent = {
+    ...customAgent({ name: 'inner' }, async function* ({ signal }) {
+      yield 'begun';
+      begun.resolve();
+      await once(signal, 'abort');
+    }),
+    cancel: async ({ runId }) => void canceled.push(runId),
+  };
+  const model = scriptedModel([asks('inner', { name: 'inner', args: { request: 'do it' } })]);
+  const agent = llmAgent({ name: 'outer', model, tools: [agentTool(inner)] });
+  const sessions = memorySessions();
+  const { store, die } = mortal(sessions);
+  const runner = (used = sessions) => createRunner({ agent, sessions: used, app: 'app' });
+  const stop = new AbortController();
+  const run = all(runner(store).run({ ...at, message: 'go', runId: 'r', signal: stop.signal }));
+  await begun.promise;
+  die();
+  stop.abort(new Error('killed'));
+  await assert.rejects(run);
+  await runner().cancel({ ...at, runId: 'r' });
+  const left = await sessions.list({ app: 'app', user: 'ann' });
+  assert.deepEqual(
+    left.map(({ id }) => id),
+    ['s'],
+  );
+  assert.equal(canceled.length, 1);
 });

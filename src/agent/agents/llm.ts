@@ -57,7 +57,10 @@ export interface LlmAgentOptions {
   readonly disallowTransferToPeers?: boolean;
 }
 
-/** Maximum number of times that a run compacts its conversation because the model refused it as too long. */
+/**
+ * Maximum number of times that an agent compacts its conversation because the model refused it as too long. The count
+ * starts again when the run is resumed.
+ */
 const MAX_REFUSED = 2;
 
 /** Settings for the model's answers. */
@@ -96,7 +99,7 @@ export function llmAgent(options: LlmAgentOptions): LlmAgent {
     disallowTransferToPeers: options.disallowTransferToPeers ?? false,
     async cancel(run) {
       const calls = [...new RunIndex(run.runId, run.events).openCalls.values()];
-      const waiting = calls.filter((call) => call.agent === name && call.question !== undefined);
+      const own = calls.filter((call) => call.agent === name);
       // A toolset is not asked for its tools here, because this may take a long time. If the tool is not a plain tool,
       // `cancel` of every toolset is called.
       const tell = async ({ part: { id, name: called } }: OpenCall) => {
@@ -104,7 +107,7 @@ export function llmAgent(options: LlmAgentOptions): LlmAgent {
         const owners = tool ? [tool] : tools.filter(isToolset);
         return Promise.all(owners.map(async (owner) => owner.cancel?.(id, run)));
       };
-      await Promise.allSettled(waiting.map(tell));
+      await Promise.allSettled(own.map(tell));
     },
     async *run(context) {
       const scope = runScopeOf(context);
@@ -135,7 +138,7 @@ async function* converse(scope: RunScope, conversation: Conversation): AsyncGene
   const history = () => historyOf(scope.events, { ...view, openCalls: true });
   /** The ids of the calls that were made since the run was started or resumed. */
   const made = new Set<string>();
-  /** Whether the conversation may be compacted. After a failed attempt, there is no further attempt in this run. */
+  /** Whether the conversation may be compacted. After a failed attempt, it is false until the run is resumed. */
   let compacts = options.compaction !== false && view.include === 'default';
   /** The number of times that the model has refused the conversation as too long. */
   let refused = 0;

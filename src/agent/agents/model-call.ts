@@ -4,7 +4,6 @@
  */
 import { defined, type JsonObject } from '../../base/index.ts';
 import type { ContentPart } from '../content.ts';
-import { messageOf } from '../errors.ts';
 import type { Actions, Event, Usage } from '../event.ts';
 import {
   ModelError,
@@ -16,6 +15,7 @@ import {
 import { firstResult, type ModelAnswer } from '../plugin.ts';
 import type { RunScope } from '../run/run-context.ts';
 import { generate } from '../spans.ts';
+import { messageOf } from '../tool-result.ts';
 
 /** Maximum size of an answer, in characters. The size includes text, thoughts, base64 and calls. */
 const MAX_ANSWER = 32 * 2 ** 20;

@@ -1,11 +1,11 @@
 /** Keeps artifacts in PostgreSQL, which several processes may share. */
+import { Turns } from '../../base/index.ts';
 import { isDuplicate } from '../../base/postgres/index.ts';
 import type { ArtifactStore } from '../artifact.ts';
 import type { SessionKey } from '../session.ts';
 import {
   keyOf,
   PostgresDatabase,
-  WriteOrder,
   type PostgresAgentOptions,
 } from '../sessions/postgres-database.ts';
 import { keyText } from '../sessions/prepare.ts';
@@ -58,7 +58,7 @@ export async function postgresArtifacts(
   options: PostgresAgentOptions = {},
 ): Promise<ArtifactStore> {
   const database = await PostgresDatabase.open(url, options);
-  const order = new WriteOrder();
+  const order = new Turns();
 
   /** Saves a version. Returns undefined if there are too many versions. */
   async function save(place: Uint8Array, name: string, json: string): Promise<number | undefined> {

@@ -5,6 +5,7 @@ export { deleteWithDelegated } from '../delegated.ts';
 export { RunFailure } from '../errors.ts';
 export { acceptedFile } from '../models/accepted-files.ts';
 export { offlineEmbeddings, type EmbeddingModel } from '../models/embeddings.ts';
+export { serverOf } from '../models/model-servers.ts';
 export { resolveModel, usableModels } from '../models/resolve.ts';
 export { offered, reachableServers } from '../models/reachable.ts';
 export { mayTryAgain } from '../models/retry.ts';

@@ -1,6 +1,7 @@
 /**
  * Finds the server behind the prefix of a model name: a vendor (`google:NAME`), a model server on this machine
- * (`ollama:NAME`), or a provider of the settings (`PROVIDER:NAME`). Reads keys and base URLs from environment variables.
+ * (`ollama:NAME`), or a provider of the settings (`PROVIDER:NAME`). Reads keys from environment variables,
+ * and base URLs from the settings or from environment variables.
  */
 import { defined } from '../../base/index.ts';
 import { ModelError } from '../model.ts';
@@ -208,8 +209,10 @@ function hostAddress(given: string, standard: string): string {
   return url.href;
 }
 
+/** An address with credentials is invalid: `fetch` refuses it with an error that contains them. */
 function invalidAddress(baseURL: string, variable: string): ModelServer['problem'] | undefined {
-  if (/^https?:/.test(baseURL) && URL.canParse(baseURL)) return undefined;
+  const { protocol = '', username, password } = URL.parse(baseURL) ?? {};
+  if (/^https?:$/.test(protocol) && username === '' && password === '') return undefined;
   const message = `${variable} is not a valid address: set it to an address such as https://example.com/v1`;
   return () => new ModelError('invalid-request', message);
 }

@@ -54,7 +54,7 @@ test('an openai-compatible model needs an address and no key', () => {
     () => resolveModel(name, { env: {}, ...options }),
     /needs OPENAI_COMPATIBLE_BASE_URL/,
   );
-  for (const address of ['nonsense', 'file:///etc/passwd']) {
+  for (const address of ['nonsense', 'file:///etc/passwd', 'http://user:secret@host/v1']) {
     const env = { OPENAI_COMPATIBLE_BASE_URL: address };
     assert.throws(
       () => resolveModel(name, { env, ...options }),

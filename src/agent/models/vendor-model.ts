@@ -15,7 +15,8 @@ export interface VendorModelOptions extends Omit<
   'providerOptions' | 'secret' | 'webSearch'
 > {
   /**
-   * The reason why the model cannot be used, or undefined if it can be used. `check` and `generate` throw this error.
+   * The reason why the model cannot be used, or undefined if it can be used. `check`, `checkName` and `generate` throw
+   * this error.
    */
   readonly problem?: ModelError | undefined;
   /** Whether to request the model's thoughts from the vendor. */
@@ -55,10 +56,11 @@ export function vendorModel(
   const simpler = vendor.fallback === undefined ? undefined : clientOf(vendorOf(vendor.fallback));
   /** Whether the server has only the API of the fallback. */
   const isSimpler = () => simpler !== undefined && WITHOUT_OWN_API.get(settings.baseURL) === true;
-  const mayBeSimpler = settings.baseURL !== vendor.address;
+  /** Whether the server is not the vendor's own. Only then may it lack the API, and is it asked for sizes. */
+  const isOther = settings.baseURL !== vendor.address;
 
   async function* generate(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelChunk> {
-    if (simpler === undefined || !mayBeSimpler || isSimpler()) {
+    if (simpler === undefined || !isOther || isSimpler()) {
       yield* (await (isSimpler() && simpler ? simpler : own)()).generate(request, signal);
       return;
     }
@@ -99,7 +101,7 @@ export function vendorModel(
     },
     async findContextWindow(signal) {
       if (contextWindow !== undefined || problem !== undefined || asked >= MAX_ASKED) return;
-      if (!mayBeSimpler) return;
+      if (!isOther) return;
       asked++;
       const limited = AbortSignal.any([signal, AbortSignal.timeout(ASK_MS)]);
       try {

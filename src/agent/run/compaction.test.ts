@@ -114,3 +114,26 @@ test('a count of the vendor from before the summary does not count what the summ
   const after = event({ usage: { inputTokens: 50, outputTokens: 7 } });
   assert.equal(contextTokens([long, kept, summary, after], 'a'), 57);
 });
+
+test('a request for a summary uses at most half of the context window, including the summary of the parts before', async () => {
+  const contextWindow = 1000;
+  const sizes: number[] = [];
+  const model: Model = {
+    name: 'wordy',
+    contextWindow,
+    async *generate({ system, messages }) {
+      const isSummary = system?.startsWith('Summarise') === true;
+      if (isSummary) sizes.push(contentText(messages[0]).length);
+      yield { kind: 'text', text: isSummary ? 'x'.repeat(20_000) : 'answer' };
+      yield { kind: 'finish', reason: 'stop' };
+    },
+  };
+  const agent = llmAgent({ name: 'a', model, compaction: { keepEvents: 1 } });
+  const runner = createRunner({ agent });
+  for (let turn = 1; turn <= 4; turn++) {
+    await runner.runToEnd({ ...at, message: `turn ${turn} ${'y'.repeat(1500)}` });
+  }
+  assert.ok(sizes.length > 1, 'the conversation needs several requests');
+  const room = (contextWindow / 2) * 4;
+  assert.ok(Math.max(...sizes) <= room, `${Math.max(...sizes)} characters of ${room}`);
+});

@@ -6,6 +6,7 @@
  * session. A call is never separated from its response. If the summary cannot be made, the conversation is not
  * changed, and the model may refuse it as too long.
  */
+import { cutText } from '../../base/index.ts';
 import { functionCalls, functionResponses, contentText, type Content } from '../content.ts';
 import type { Event, Usage } from '../event.ts';
 import { afterSummary, historyOf, type HistoryOptions } from './history.ts';
@@ -19,7 +20,10 @@ import { generate } from '../spans.ts';
 export interface CompactionOptions {
   /** Number of tokens above which a conversation is compacted. Default: 80 % of the model's context window. */
   readonly atTokens?: number;
-  /** Number of latest events that are not summarized. Default: 20. */
+  /**
+   * Number of latest events that are not summarized. Default: 20. If fewer than 4 events would then be summarized, only
+   * the latest 4 events are kept. More events are kept if a call would otherwise be separated from its response.
+   */
   readonly keepEvents?: number;
   /** Called when the summary could not be made. In this case, the conversation is not changed. Must not throw. */
   readonly onFailure?: (error: unknown) => void;
@@ -30,19 +34,24 @@ const KEEP_EVENTS = 20;
 /** Minimum number of events to summarize. */
 const MIN_EVENTS = 4;
 const MAX_SUMMARY_CHARS = 64_000;
-/** The share of the context window that one request for a summary uses. The rest is for the summary itself. */
+/** The maximum share of the context window for one request for a summary. The rest is for the summary itself. */
 const REQUEST_SHARE = 0.5;
 /** Maximum number of requests for one summary. Of a longer conversation, the beginning and the end are summarized. */
 const MAX_REQUESTS = 8;
 /** The share of a request that the result of one tool call may use. */
 const RESULT_SHARE = 0.25;
 const MAX_ATTEMPTS = 3;
+/** The text between the summary of the parts before and the next part. */
+const GAP = '\n\n';
 
 const INSTRUCTION = `Summarise the conversation that follows, for an agent that will continue it without seeing it.
 Keep what the user wants, decisions, facts, names, numbers, results of tools, and what is still to be done.
 Leave out what no longer matters. Answer with the summary alone.`;
 
-/** Returns a compaction event if compaction is needed, or `failed` if the summary could not be made. */
+/**
+ * Returns a compaction event, or `failed` if the summary could not be made. Returns undefined if the conversation is
+ * short enough, if the size of the context window is unknown, or if there are too few events to summarize.
+ */
 export async function compact(
   scope: RunScope,
   model: Model,
@@ -89,7 +98,7 @@ export function contextTokens(events: readonly Event[], agent: string, runId = '
   return Math.round(tokensOf(kept, summary, agent));
 }
 
-/** Returns the vendor's last token count, plus an estimate for later events. */
+/** Returns the vendor's last token count plus an estimate for later events. Without a count, estimates everything. */
 function tokensOf(events: readonly Event[], summary: string, agent: string): number {
   let chars = summary.length;
   let counts = true;
@@ -156,20 +165,22 @@ async function summariseParts(
   const room = Math.floor(contextWindow * REQUEST_SHARE * CHARS_PER_TOKEN);
   const text = transcript(messages, Math.floor(room * RESULT_SHARE));
   let all: Summary = { summary: '', usage: undefined };
-  for (const part of partsOf(text, room)) {
-    const before = all.summary.slice(0, Math.min(MAX_SUMMARY_CHARS, room));
-    const said = before === '' ? part : `Summary of the conversation before:\n${before}\n\n${part}`;
+  // If there are several requests, half of each request is for the summary of the parts before.
+  const half = Math.max(GAP.length, Math.floor(room / 2));
+  for (const part of text.length <= room ? [text] : partsOf(text, half)) {
+    const before = cutText(
+      `Summary of the conversation before:\n${all.summary}`,
+      half - GAP.length,
+    );
+    const said = all.summary === '' ? part : `${before}${GAP}${part}`;
     const { summary, usage } = await summariseText(scope, model, said);
     all = { summary, usage: added(all.usage, usage) };
   }
   return all;
 }
 
-/** Splits a text into parts of a limited length. Leaves out the middle if there are too many parts. */
-function partsOf(text: string, room: number): string[] {
-  if (text.length <= room) return [text];
-  // Half of a request is for the summary of the parts before.
-  const length = Math.max(1, Math.floor(room / 2));
+/** Splits a text into parts of this length. If there are too many parts, keeps only the first one and the last ones. */
+function partsOf(text: string, length: number): string[] {
   const count = Math.ceil(text.length / length);
   const all = Array.from({ length: count }, (_, at) => at);
   const used = count <= MAX_REQUESTS ? all : [0, ...all.slice(1 - MAX_REQUESTS)];
@@ -202,7 +213,7 @@ async function summariseText(scope: RunScope, model: Model, text: string): Promi
   if (summary.trim() === '') {
     throw new ModelError('failed', `${model.name} returned an empty summary: try again later`);
   }
-  return { summary: summary.slice(0, MAX_SUMMARY_CHARS), usage };
+  return { summary: cutText(summary, MAX_SUMMARY_CHARS), usage };
 }
 
 /** Returns the conversation as text, because a model that sees calls tends to make calls. */

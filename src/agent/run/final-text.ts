@@ -4,6 +4,7 @@
  */
 import { contentText } from '../content.ts';
 import { isFinalResponse, type Event } from '../event.ts';
+import { isVisible } from './branches.ts';
 
 interface Utterance {
   /** The id of the complete event. Its chunks have the same id. */
@@ -17,8 +18,8 @@ interface Utterance {
  * are in the order in which they began, separated by empty lines.
  */
 export class FinalText {
-  readonly #answers = new Map<string, Utterance & { readonly text: string }>();
-  readonly #begun = new Map<string, Utterance>();
+  readonly #answers = new Map<string | undefined, Utterance & { readonly text: string }>();
+  readonly #begun = new Map<string | undefined, Utterance>();
   #count = 0;
 
   /**
@@ -26,7 +27,7 @@ export class FinalText {
    * nested branches.
    */
   note(event: Event): void {
-    const { id, branch = '', partial, content } = event;
+    const { id, branch, partial, content } = event;
     if (partial !== true && !isFinalResponse(event)) return;
     const text = contentText(content);
     if (text === '') return;
@@ -35,7 +36,7 @@ export class FinalText {
     this.#begun.set(branch, utterance);
     if (partial === true) return;
     for (const other of this.#answers.keys()) {
-      if (isWithin(other, branch) || isWithin(branch, other)) this.#answers.delete(other);
+      if (isVisible(other, branch)) this.#answers.delete(other);
     }
     this.#answers.set(branch, { ...utterance, text });
   }
@@ -44,8 +45,4 @@ export class FinalText {
     const answers = [...this.#answers.values()].toSorted((a, b) => a.order - b.order);
     return answers.map(({ text }) => text).join('\n\n');
   }
-}
-
-function isWithin(branch: string, outer: string): boolean {
-  return outer === '' || branch === outer || branch.startsWith(`${outer}.`);
 }

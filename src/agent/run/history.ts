@@ -19,9 +19,9 @@ import {
   type FunctionResponsePart,
   type ContentPart,
 } from '../content.ts';
+import { isWithin } from './branches.ts';
 import { conversationOf } from './conversation.ts';
 import type { Event } from '../event.ts';
-import { isVisible } from './run-context.ts';
 
 export interface HistoryOptions {
   readonly agent: string;
@@ -38,7 +38,7 @@ export interface HistoryOptions {
   readonly openCalls?: boolean;
 }
 
-/** Maximum length of the arguments and responses in the description of other agents' calls. */
+/** Maximum length of the arguments and responses in the description of other agents' calls, in characters. */
 const MAX_TOLD = 2000;
 /** The response to a call of another run that has no response. */
 const NO_RESULT = 'no result: this call still waits for an answer, or it was interrupted';
@@ -71,7 +71,7 @@ export function historyOf(events: readonly Event[], options: HistoryOptions): Co
       add(history, 'user', [...event.content.parts, ...wordsIn(event)]);
     } else if (event.author !== options.agent) add(history, 'user', told(event));
     else if (event.content.role === 'model') addOwn(history, event, { responses, idOf }, options);
-    // The agent may have been given a further task during its turn. Responses were added with their calls.
+    // An event of the agent with the role `user` has responses or a further task. Responses were added with their calls.
     else {
       const others = event.content.parts.filter(({ kind }) => kind !== 'function-response');
       add(history, 'user', others);
@@ -232,7 +232,7 @@ export function afterSummary(
 ): { readonly summary: string | undefined; readonly events: readonly Event[] } {
   const conversation = conversationOf(events, runId);
   const by = conversation.findLast(
-    (event) => event.actions.compaction !== undefined && covers(event.branch, branch),
+    (event) => event.actions.compaction !== undefined && isWithin(branch, event.branch),
   );
   const compaction = by?.actions.compaction;
   if (!by || !compaction) return { summary: undefined, events: conversation };
@@ -248,12 +248,4 @@ export function afterSummary(
     if (event.id === lastRead) read = false;
   }
   return { summary: compaction.summary, events: rest };
-}
-
-function covers(branch: string | undefined, from: string | undefined): boolean {
-  return (
-    branch === undefined ||
-    branch === from ||
-    (isVisible(branch, from) && from !== undefined && from.length > branch.length)
-  );
 }

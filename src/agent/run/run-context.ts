@@ -7,10 +7,11 @@
 import type { JsonValue } from '../../base/index.ts';
 import type { Agent, ChildOptions, RunContext } from '../agent.ts';
 import { abortable } from './abortable.ts';
+import { isVisible } from './branches.ts';
 import type { Artifacts } from '../artifact.ts';
 import { Changes } from './changes.ts';
 import type { Content } from '../content.ts';
-import { messageOf, RunFailure, RunOver, StoreFailure } from '../errors.ts';
+import { RunFailure, RunOver, StoreFailure } from '../errors.ts';
 import { createEvent, type Answer, type Event, type EventFields, type Question } from '../event.ts';
 import { ModelError } from '../model.ts';
 import { firstResult, type HookContext, type Hooks } from '../plugin.ts';
@@ -18,6 +19,7 @@ import type { Run } from './run.ts';
 import { Waits } from './run-index.ts';
 import type { SessionKey } from '../session.ts';
 import type { MutableState } from '../tool.ts';
+import { messageOf } from '../tool-result.ts';
 
 /** The position of an agent in a run. */
 interface Place {
@@ -140,15 +142,6 @@ export function runScopeOf(context: RunContext): RunScope {
   throw new TypeError('pass the context of the agent unchanged: a copy cannot be used');
 }
 
-/**
- * Returns whether an agent in the branch `from` sees the events of `branch`. Parallel branches do not see each other. A
- * parent sees the branches of its sub-agents.
- */
-export function isVisible(branch: string | undefined, from: string | undefined): boolean {
-  if (branch === undefined || from === undefined || branch === from) return true;
-  return from.startsWith(`${branch}.`) || branch.startsWith(`${from}.`);
-}
-
 /** Runs an agent, and the agents to which it transfers the conversation, until they are done or wait for a person. */
 export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGenerator<Event> {
   let agent = first;
@@ -162,7 +155,7 @@ export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGene
       try {
         checkDepth(scope);
         for await (const given of withCallbacks(scope)) {
-          // After an abort, events of an agent that continues are ignored.
+          // An agent that ignores the abort may still yield events. They are dropped.
           place.signal.throwIfAborted();
           const isNew = run.isNew(given);
           const events = isNew ? await run.take(withTransfer(given, path)) : [given];

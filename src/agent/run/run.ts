@@ -10,7 +10,7 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Artifacts } from '../artifact.ts';
 import type { Content } from '../content.ts';
-import { messageOf, RunFailure, RunOver, StoreFailure } from '../errors.ts';
+import { RunFailure, RunOver, StoreFailure } from '../errors.ts';
 import type { Answer, Event } from '../event.ts';
 import type { AnswerInbox } from '../inbox.ts';
 import type { Model } from '../model.ts';
@@ -21,6 +21,7 @@ import { stateScopeOf } from '../sessions/state.ts';
 import { awaitsAnswer, endedCall, isUnknown, outcomeUnknown, stopped } from './stopped-calls.ts';
 import { StorageError } from '../storage-error.ts';
 import type { MutableState, ToolServices } from '../tool.ts';
+import { messageOf } from '../tool-result.ts';
 import type { AgentTree } from './tree.ts';
 
 /** The limits of a run. A run that reaches a limit ends with an error event. */
@@ -303,7 +304,13 @@ export class Run {
   async #plugged(given: Event): Promise<Event> {
     let event = given;
     for (const plugin of this.services.plugins) {
-      const changed = await plugin.onEvent?.(event, { runId: this.runId, session: this.key });
+      let changed: Event | undefined | void;
+      try {
+        changed = await plugin.onEvent?.(event, { runId: this.runId, session: this.key });
+      } catch (error) {
+        // The error event must be stored even if a hook throws, because it reports the errors of hooks too.
+        if (!given.error) throw error;
+      }
       if (!changed) continue;
       const { id, runId, author, branch, partial } = given;
       event = { ...changed, id, runId, author, ...defined({ branch, partial }) };

@@ -5,12 +5,14 @@
  *   for await (const event of runner.run({ user: 'ann', session: 's1', message: 'Hello' })) …
  *
  * Complete events are stored before they are yielded. Partial events are not stored. A run that fails ends with an
- * event that has an `error`. A run that needs a person ends with questions. `resume` continues it, in this process or
+ * event that has an `error`. A run that needs a person stops with questions. `resume` continues it, in this process or
  * another. In some cases, the iteration throws instead of yielding an event with an `error`. It throws the reason of an
- * abort, an error of the store, a RunError for an invalid request, or an error of the hook `onUserMessage`.
+ * abort, an error of the store, a RunError or SessionNotFound for an invalid request, or an error of the hook
+ * `onUserMessage`.
  *
- * The run starts with the iteration. Leaving the iteration early stops the run. An aborted run stores the streamed text
- * of an unfinished answer, and a response for each call that was running.
+ * The run starts with the iteration. An aborted run stores the streamed text of an unfinished answer, and a response
+ * for each call that was running. Leaving the iteration early also stops the run, but does not store these
+ * events.
  */
 import { raceAbort, MAX_TIMER_MS } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
@@ -116,13 +118,14 @@ export interface Runner {
   pending(options: PendingOptions): Promise<readonly Question[]>;
   /**
    * Cancels a run that waits or was aborted. The run then accepts no more answers, and the work that it has delegated
-   * to remote agents is canceled. Later requests inform the model that the user's request was canceled. If the run is
+   * to other agents is canceled. Later requests inform the model that the user's request was canceled. If the run is
    * active, `cancel` waits until it ends, so abort it first.
    */
   cancel(options: CancelOptions): Promise<void>;
   /**
    * Ends a run that the caller has opened and that is not active. The run ends as with `cancel`, or with an error.
-   * Does nothing if the run has already failed, or if it has not begun and `how.begin` is missing.
+   * Does nothing if the session does not exist, if the run has already failed, or if the run has not begun and
+   * `how.begin` is missing.
    */
   end(opened: OpenRun, how: RunEnd): Promise<void>;
   /** Runs until the agent is done or waits, and returns the result. Throws the same errors as `run`. */
@@ -337,7 +340,9 @@ function limitsOf(given: Partial<RunLimits> = {}): RunLimits {
 }
 
 function checkAnswers(index: RunIndex, runId: string, answers: readonly Answer[]): void {
-  if (index.failed) throw new RunError('not-open', `the run ${runId} has failed: start a new one`);
+  if (index.failed) {
+    throw new RunError('not-open', `the run ${runId} has failed or was canceled: start a new one`);
+  }
   const seen = new Set<string>();
   for (const { questionId: id } of answers) {
     if (index.questions.has(id) && !seen.has(id)) {

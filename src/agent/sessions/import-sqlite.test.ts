@@ -50,3 +50,26 @@ test('the sessions of a SQLite file are the same in PostgreSQL, with their state
   assert.deepEqual(await artifacts.load(keys[1]!, 'note'), { kind: 'text', text: 'hello' });
   await artifacts.close();
 });
+
+test('imported sessions are listed in the order of their changes, even if the clock was set back', async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'parley-sessions-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = path.join(folder, 'agent.sessions');
+  let time = Date.now();
+  const source = sqliteSessions(file, { now: () => time-- });
+  const keys = ['ann', 'bob'].flatMap((user) =>
+    ['one', 'two', 'three'].map((id) => ({ app: 'app', user, id })),
+  );
+  for (const key of keys) await source.open(key);
+  await source.append(keys[0]!, [event('a')]);
+  await source.close();
+
+  await using database = await testDatabase();
+  await importSessions(file, database.url);
+  const target = await postgresSessions(database.url, { poolSize: 1 });
+  const list = async (user: string) =>
+    (await target.list({ app: 'app', user })).map(({ id }) => id);
+  assert.deepEqual(await list('ann'), ['one', 'three', 'two']);
+  assert.deepEqual(await list('bob'), ['three', 'two', 'one']);
+  await target.close();
+});

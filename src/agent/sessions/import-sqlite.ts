@@ -1,6 +1,7 @@
 /**
- * Copies the sessions and artifacts of a SQLite file to PostgreSQL. Each session is copied in one transaction. A session
- * that the database already has is not changed, so an import that was interrupted can be repeated.
+ * Copies the sessions, the state and the artifacts of a SQLite file to PostgreSQL. Each session is copied with its
+ * state in one transaction. Sessions, values and artifacts that the database already has are not changed, so an import
+ * that was interrupted can be repeated.
  */
 import { randomUUID } from 'node:crypto';
 import type { Executor } from '../../base/postgres/index.ts';
@@ -28,8 +29,9 @@ export async function importSessions(file: string, url: string): Promise<number>
 }
 
 async function copy(source: Database, target: PostgresDatabase): Promise<number> {
-  // The sessions are copied in the order of their last changes, so that lists have the same order.
-  const sessions = all(source, `${SELECT} ORDER BY updated_at, changed, id`).map(rowOf);
+  // The sessions are copied in the order of their last changes, so that the list of each user has the same order. The
+  // times do not tell this order: the clock may have been set back.
+  const sessions = all(source, `${SELECT} ORDER BY changed, id`).map(rowOf);
   for (const session of sessions) {
     await target.write((db) => db.transaction((tx) => copySession(source, tx, session)));
   }

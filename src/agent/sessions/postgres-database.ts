@@ -30,8 +30,8 @@ const STEPS: readonly string[] = [
   -- Orders the sessions by their last change, whatever the clocks do.
   CREATE SEQUENCE parley.session_changes;
 
-  -- Names and ids may be too long for an index, so keys are hashes of them: of the app, the user and the id in key, and
-  -- of the app and the user in owner.
+  -- Names and ids may be too long for an index, so hashes of them are used. key is the hash of the app, the user and
+  -- the session id. owner is the hash of the app and the user.
   CREATE TABLE parley.sessions (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key bytea NOT NULL UNIQUE,
@@ -59,7 +59,8 @@ const STEPS: readonly string[] = [
     UNIQUE (session, event_id)
   ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1);
 
-  -- place is the key of a session, or the hash of an app or of a user. A key is JSON text, so that it can be any string.
+  -- place is the key of a session, or the hash of an app or of a user. hash is the hash of the value's key. The column
+  -- key has this key as JSON text, so that it can be any string.
   CREATE TABLE parley.session_state (
     place bytea NOT NULL,
     hash bytea NOT NULL,
@@ -132,23 +133,6 @@ export class PostgresDatabase {
       return await work();
     } catch (error) {
       throw toStorageError(error);
-    }
-  }
-}
-
-/** Runs the writes of this process to one session or artifact in the order of their calls. */
-export class WriteOrder {
-  /** The last write by name. */
-  readonly #writes = new Map<string, Promise<unknown>>();
-
-  async run<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
-    const mine = (this.#writes.get(name) ?? Promise.resolve()).then(work);
-    const settled = mine.catch(() => {});
-    this.#writes.set(name, settled);
-    try {
-      return await mine;
-    } finally {
-      if (this.#writes.get(name) === settled) this.#writes.delete(name);
     }
   }
 }

@@ -8,7 +8,7 @@
  * events are loaded, including those of other processes.
  */
 import { randomUUID } from 'node:crypto';
-import { BoundedMap, type JsonValue } from '../../base/index.ts';
+import { BoundedMap, Turns, type JsonValue } from '../../base/index.ts';
 import { isDuplicate, type Executor, type Postgres } from '../../base/postgres/index.ts';
 import type { Event } from '../event.ts';
 import {
@@ -21,12 +21,7 @@ import {
 } from '../session.ts';
 import { checkKey, checkOwner, fromJson, toJson } from '../storage-error.ts';
 import { deepFreeze } from './freeze.ts';
-import {
-  keyOf,
-  PostgresDatabase,
-  WriteOrder,
-  type PostgresAgentOptions,
-} from './postgres-database.ts';
+import { keyOf, PostgresDatabase, type PostgresAgentOptions } from './postgres-database.ts';
 import {
   checkSize,
   MAX_KEPT,
@@ -44,7 +39,10 @@ import { storedChanges } from './state.ts';
 
 /** The options of `postgresSessions`. */
 export interface PostgresSessionsOptions extends PostgresAgentOptions {
-  /** Maximum size of one session, in characters of JSON. Appends that would exceed it are refused. Default: 64 Mi. */
+  /**
+   * Maximum size of the events of one session, in characters of JSON. Appends that would exceed it are refused.
+   * Default: 64 Mi.
+   */
   readonly maxSessionSize?: number;
 }
 
@@ -166,7 +164,8 @@ class PostgresSessions implements SessionStore {
   readonly #db: PostgresDatabase;
   /** The cached sessions, in the order in which they were last read. */
   readonly #kept = new BoundedMap<Kept>(MAX_KEPT);
-  readonly #order = new WriteOrder();
+  /** The writes of this process to one session run in the order of their calls. */
+  readonly #order = new Turns();
   readonly #maxSessionSize: number;
   readonly #now: () => number;
 

@@ -42,12 +42,16 @@ test('each type of field is converted and checked', () => {
     [{ type: 'string', format: 'uri' }, 'x', /must be a URI/],
     [{ type: 'string', format: 'date' }, '2026-02-30', /must be a date such/],
     [{ type: 'string', format: 'date-time' }, '2026-02-03T04:05:06Z', '2026-02-03T04:05:06Z'],
-    [{ type: 'string', maxLength: 2 }, 'abc', /must have a length of at most 2/],
+    [{ type: 'string', maxLength: 2 }, 'abc', /must have at most 2 characters/],
     [{ type: 'string', enum: ['a', 'b'], enumNames: ['One', 'Two'] }, 'two', 'b'],
     [{ type: 'string', enum: ['a', 'b'] }, 'c', /must be one of a, b/],
     [{ type: 'array', items: { enum: ['a', 'b'] } }, 'b, a', ['b', 'a']],
     [{ type: 'array', items: { anyOf: [{ const: 'x', title: 'X-ray' }] } }, 'x-ray', ['x']],
-    [{ type: 'array', minItems: 2, items: { enum: ['a', 'b'] } }, 'a', /number of values/],
+    [
+      { type: 'array', minItems: 2, items: { enum: ['a', 'b'] } },
+      'a',
+      /must have at least 2 values/,
+    ],
   ] as const) {
     const result = read(form({ field: schema }, ['field']), said);
     if (expected instanceof RegExp) {
@@ -92,4 +96,9 @@ test('a long answer is read in linear time', () => {
   read(asked, ',a'.repeat(50_000));
   assert.ok('problem' in read(asked, 'a'.repeat(1_000_000)));
   assert.ok(performance.now() - since < 1_000);
+});
+
+test('names of fields and formats are not confused with the properties of every object', () => {
+  const asked = form({ city: { type: 'string', format: 'constructor' }, valueOf: text }, ['city']);
+  assert.deepEqual(read(asked, 'city: Rome'), { action: 'accept', content: { city: 'Rome' } });
 });

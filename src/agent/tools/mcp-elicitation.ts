@@ -5,16 +5,16 @@
  * answer has lines such as `name: Ann`, or is a JSON object. The answer is checked against the form, so the server
  * gets only valid values. In URL mode, the person opens a page in their own browser. Parley never opens the page.
  */
-import { isObject, reveal, type JsonObject, type JsonValue } from '../../base/index.ts';
+import { elide, isObject, reveal, type JsonObject, type JsonValue } from '../../base/index.ts';
 import type { ElicitRequestParams } from '@modelcontextprotocol/client';
 import type { Answer } from '../event.ts';
-import { elide } from '../tool-result.ts';
 
 const MAX_FIELDS = 50;
 const MAX_CHOICES = 100;
 /** Maximum number of choices that are offered as options of the question. */
 const MAX_OPTIONS = 20;
 const MAX_MESSAGE = 4_000;
+/** Maximum length of a name, a title or a description, in characters. */
 const MAX_WORDS = 300;
 const MAX_URL = 4_000;
 /** Maximum length of a text that a person enters in a field. */
@@ -203,7 +203,7 @@ function fieldOf(name: string, schema: unknown, required: boolean): Field {
   }
   const range = rangeOf(source, 'minLength', 'maxLength');
   const format = typeof source['format'] === 'string' ? source['format'] : '';
-  const kind = `${FORMATS[format]?.name ?? 'text'}${range.text && `, ${range.text} characters`}`;
+  const kind = `${FORMATS.get(format)?.name ?? 'text'}${range.text && `, ${range.text} characters`}`;
   return { ...common, kind, read: (value) => textIn(value, format, range) };
 }
 
@@ -252,19 +252,28 @@ function rangeOf(source: Readonly<Record<string, unknown>>, least: string, most:
   };
 }
 
-function inRange(size: number, { min, max, text }: Range, what: string): void {
-  if (size < min || size > max) throw new FormError(`must ${what} ${text}`);
+/** Throws if the number is outside the range. `verb` and `unit` are words of the message. */
+function checkRange(size: number, { min, max, text }: Range, verb = 'be', unit = ''): void {
+  if (size < min || size > max) throw new FormError(`must ${verb} ${text}${unit}`);
 }
 
-const FORMATS: Readonly<Record<string, { readonly name: string; test(text: string): boolean }>> = {
-  email: { name: 'an email address', test: (text) => /^[^\s@]+@[^\s@]+$/.test(text) },
-  uri: { name: 'a URI', test: (text) => URL.canParse(text) },
-  date: { name: 'a date such as 2026-01-31', test: isDate },
-  'date-time': {
-    name: 'a date and time such as 2026-01-31T12:00:00Z',
-    test: (text) => /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text)),
-  },
-};
+interface Format {
+  readonly name: string;
+  test(text: string): boolean;
+}
+
+const FORMATS: ReadonlyMap<string, Format> = new Map<string, Format>([
+  ['email', { name: 'an email address', test: (text) => /^[^\s@]+@[^\s@]+$/.test(text) }],
+  ['uri', { name: 'a URI', test: (text) => URL.canParse(text) }],
+  ['date', { name: 'a date such as 2026-01-31', test: isDate }],
+  [
+    'date-time',
+    {
+      name: 'a date and time such as 2026-01-31T12:00:00Z',
+      test: (text) => /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text)),
+    },
+  ],
+]);
 
 function isDate(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
@@ -275,8 +284,8 @@ function isDate(text: string): boolean {
 function textIn(value: unknown, format: string, range: Range): string {
   if (typeof value !== 'string') throw new FormError('must be a text');
   if (value.length > MAX_VALUE) throw new FormError(`must have at most ${MAX_VALUE} characters`);
-  inRange(value.length, range, 'have a length of');
-  const known = FORMATS[format];
+  checkRange(value.length, range, 'have', ' characters');
+  const known = FORMATS.get(format);
   if (known && !known.test(value)) throw new FormError(`must be ${known.name}`);
   return value;
 }
@@ -287,7 +296,7 @@ function numberIn(value: unknown, isWhole: boolean, range: Range): number {
   if (typeof number !== 'number' || !Number.isFinite(number))
     throw new FormError(`must be ${what}`);
   if (isWhole && !Number.isInteger(number)) throw new FormError(`must be ${what}`);
-  inRange(number, range, 'be in the range');
+  checkRange(number, range);
   return number;
 }
 
@@ -313,7 +322,7 @@ function choice(value: unknown, choices: Field['choices']): string {
 function several(value: unknown, choices: Field['choices'], range: Range): string[] {
   const given = typeof value === 'string' ? value.split(',') : value;
   if (!Array.isArray(given)) throw new FormError('must be a list');
-  inRange(given.length, range, 'have a number of values of');
+  checkRange(given.length, range, 'have', ' values');
   return given.map((each: unknown) => choice(each, choices));
 }
 
@@ -390,7 +399,8 @@ function contentFrom(
   }
   const content: Record<string, Value> = {};
   for (const field of fields) {
-    const value = given[field.name] ?? field.initial;
+    const own = Object.hasOwn(given, field.name) ? given[field.name] : undefined;
+    const value = own ?? field.initial;
     if (value === undefined || value === '') {
       if (field.required) throw new FormError(`${field.name} is missing.`);
       continue;

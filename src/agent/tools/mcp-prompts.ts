@@ -1,8 +1,9 @@
 /** The prompts of an MCP server. They are templates that a person chooses, for example as slash commands. */
 import type { GetPromptResult, Prompt } from '@modelcontextprotocol/client';
+import { elide } from '../../base/index.ts';
 import type { ContentPart } from '../content.ts';
 import { readContent, type SaveMcpFile } from './mcp-result.ts';
-import { elide, listed } from '../tool-result.ts';
+import { listed } from '../tool-result.ts';
 
 const MAX_DESCRIPTION_LENGTH = 500;
 const MAX_ARGUMENTS = 16;

@@ -90,3 +90,17 @@ test('an error is short, and has a message even if the server sent none', async 
     (error) => error instanceof McpError && error.code === 'tool' && error.message.length < 5_000,
   );
 });
+
+test('the name and the media type of a link are limited in length', async () => {
+  const link = {
+    type: 'resource_link',
+    uri: 'https://example.org/a',
+    name: 'n'.repeat(5000),
+  } as const;
+  const result = await readResult({ content: [{ ...link, mimeType: `text/${'m'.repeat(5000)}` }] });
+  assert.ok(result instanceof RichResponse);
+  const [part] = result.parts;
+  assert.equal(part?.kind, 'file');
+  assert.equal(part?.name?.length, 200);
+  assert.equal(part?.mediaType?.length, 200);
+});

@@ -3,17 +3,18 @@
  * result is text or data, with images and files in addition.
  *
  * Images, PDF documents, audio, video and links to files are passed on to the model, up to a limit. models/prompt.ts
- * decides for each request whether the model accepts them. Every file that is sent with its content is also saved,
- * except images that are passed on. The model gets a note with the path, type and size of a saved file.
+ * decides for each request whether the model accepts them. Every file that is sent with its content is also saved
+ * (if the caller can save files), except images that are passed on. The model gets a note with the path, type and size
+ * of a saved file.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { sizeOf, type JsonValue } from '../../base/index.ts';
+import { cutText, elide, sizeOf, type JsonValue } from '../../base/index.ts';
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
 import type { BlobPart, FileContentPart } from '../content.ts';
 import { acceptedFile } from '../models/accepted-files.ts';
 import { RichResponse } from '../tool.ts';
 import { McpError } from './mcp-error.ts';
-import { elide, jsonResponse, MAX_RESPONSE_LENGTH } from '../tool-result.ts';
+import { jsonResponse, MAX_RESPONSE_LENGTH } from '../tool-result.ts';
 
 /** Maximum number of files in one response that are saved or described in a note. */
 const MAX_NOTES = 50;
@@ -96,7 +97,7 @@ export async function readContent(
     if (part.kind === 'blob' && !(fits && isImage)) {
       noted += 1;
       if (noted <= MAX_NOTES) texts.push(await noteOf(part, save));
-    } else if (!fits) texts.push(`[${part.mediaType ?? 'a file'} of ${length} characters omitted]`);
+    } else if (!fits) texts.push(`[link to ${part.mediaType ?? 'a file'} omitted]`);
   }
   if (noted > MAX_NOTES) texts.push(`[${noted - MAX_NOTES} more files omitted]`);
   return { texts, parts };
@@ -138,7 +139,13 @@ function partOf(block: ContentBlock): string | BlobPart | FileContentPart {
       return blobOf(block.mimeType, block.data);
     case 'resource_link': {
       const { uri, name, mimeType } = block;
-      return { kind: 'file', uri, name, ...(mimeType !== undefined && { mediaType: mimeType }) };
+      const mediaType = mimeType && cutText(mimeType, MAX_NAME_LENGTH);
+      return {
+        kind: 'file',
+        uri,
+        name: cutText(name, MAX_NAME_LENGTH),
+        ...(mediaType !== undefined && { mediaType }),
+      };
     }
     case 'resource': {
       const { resource } = block;
@@ -155,9 +162,9 @@ function partOf(block: ContentBlock): string | BlobPart | FileContentPart {
 function blobOf(mimeType: string, data: string, name?: string): BlobPart {
   return {
     kind: 'blob',
-    mediaType: mimeType.toLowerCase().slice(0, MAX_NAME_LENGTH),
+    mediaType: cutText(mimeType.toLowerCase(), MAX_NAME_LENGTH),
     data,
-    ...(name !== undefined && { name: name.slice(0, MAX_NAME_LENGTH) }),
+    ...(name !== undefined && { name: cutText(name, MAX_NAME_LENGTH) }),
   };
 }
 

@@ -9,6 +9,7 @@ import type { FinishReason, Model, ModelRequest } from '../model.ts';
 import { generate } from '../spans.ts';
 import type { Tool, ToolContext } from '../tool.ts';
 
+/** Maximum total length of the texts of a request, including the system prompt and the stop sequences, in characters. */
 const MAX_PROMPT = 100_000;
 const MAX_MESSAGES = 100;
 /** Maximum number of tokens of one answer. A higher number in a request is reduced to this maximum. */
@@ -23,21 +24,23 @@ const MAX_STOPS = 4;
  */
 export function samplingArguments(params: CreateMessageRequestParams): JsonObject | string {
   if (params.tools !== undefined) return 'sampling with tools is not supported';
-  const { messages, systemPrompt, maxTokens, temperature, stopSequences = [] } = params;
+  const { messages, systemPrompt, maxTokens, temperature } = params;
+  const stops = params.stopSequences?.slice(0, MAX_STOPS) ?? [];
   if (messages.length === 0 || messages.length > MAX_MESSAGES) {
     return `a request must have 1 to ${MAX_MESSAGES} messages`;
   }
   const read = messages.map(({ role, content }) => ({ role, text: textOf(content) }));
   const texts = read.flatMap(({ role, text }) => (text === undefined ? [] : [{ role, text }]));
   if (texts.length < read.length) return 'only text is supported in a request for the model';
-  const size = texts.reduce((sum, { text }) => sum + text.length, systemPrompt?.length ?? 0);
+  const all = [systemPrompt ?? '', ...stops, ...texts.map(({ text }) => text)];
+  const size = all.reduce((sum, text) => sum + text.length, 0);
   if (size > MAX_PROMPT) return `a request must have at most ${MAX_PROMPT} characters`;
   return {
     messages: texts,
     ...(systemPrompt !== undefined && { system_prompt: systemPrompt }),
     max_tokens: Math.max(1, Math.min(Math.trunc(maxTokens), MAX_TOKENS)),
     ...(temperature !== undefined && { temperature }),
-    ...(stopSequences.length > 0 && { stop_sequences: stopSequences.slice(0, MAX_STOPS) }),
+    ...(stops.length > 0 && { stop_sequences: stops }),
   };
 }
 

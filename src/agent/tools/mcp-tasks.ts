@@ -41,13 +41,20 @@ export async function callAsTask(
   call: McpCallOptions,
 ): Promise<CallToolResult> {
   const { specTypeSchemas } = await mcpLibrary();
-  const options = { signal, timeout };
   const latest = performance.now() + timeout;
+  /**
+   * The options of a request, which must end within the time that is left for the call. A timer may fire almost 1 ms
+   * early, so 1 ms is added. After the timeout, the time of the call is then certainly over.
+   */
+  const options = () => ({
+    signal,
+    timeout: Math.max(0, Math.ceil(latest - performance.now())) + 1,
+  });
   const params = { name, arguments: args, task: { ttl: KEEP_MS } };
   const { task: created } = await client.request(
     { method: 'tools/call', params },
     specTypeSchemas.CreateTaskResult,
-    options,
+    options(),
   );
   const { taskId } = created;
   call.begun(taskId);
@@ -68,7 +75,7 @@ export async function callAsTask(
       task = await client.request(
         { method: 'tasks/get', params: { taskId } },
         specTypeSchemas.GetTaskResult,
-        options,
+        options(),
       );
       // The server has answered, so the timeout restarts even if the task reports no progress.
       call.begun(taskId);
@@ -78,11 +85,10 @@ export async function callAsTask(
     return await client.request(
       { method: 'tasks/result', params: { taskId } },
       specTypeSchemas.CallToolResult,
-      options,
+      options(),
     );
   } catch (error) {
-    const isLate = error instanceof McpError && error.code === 'timeout';
-    if (signal.aborted || isLate) {
+    if (signal.aborted || performance.now() >= latest) {
       const request = { method: 'tasks/cancel', params: { taskId } };
       const schema = specTypeSchemas.CancelTaskResult;
       client.request(request, schema, { timeout: CANCEL_TIMEOUT_MS }).catch(() => undefined);

@@ -8,7 +8,7 @@
  * The server is started or contacted when its tools are first needed. Tools have names of the form `SERVER__TOOL`. A
  * server is not trusted. Its lists, descriptions and results are limited in size, and its annotations are only hints.
  */
-import { defined, type MaybePromise, type JsonObject } from '../../base/index.ts';
+import { defined, elide, type MaybePromise, type JsonObject } from '../../base/index.ts';
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import { Waiting, type ToolConfirmation, type Tool, type Toolset } from '../tool.ts';
 import { McpCalls } from './mcp-calls.ts';
@@ -19,7 +19,6 @@ import { listResources, RESOURCE_TOOL, resourceTool, type McpResource } from './
 import type { McpRoot, Progress } from './mcp-requests.ts';
 import { readResult, type SaveMcpFile } from './mcp-result.ts';
 import type { McpServerConfig } from './mcp-transport.ts';
-import { elide } from '../tool-result.ts';
 
 const MAX_TOOLS = 250;
 /** Maximum number of tools that are read from the server's list, before `include` and `exclude` are applied. */
@@ -53,11 +52,15 @@ export interface McpOptions {
   readonly sequential?: boolean;
   /** Maximum time until the server is ready, in milliseconds. Default: 30,000. */
   readonly connectTimeoutMs?: number;
-  /** Maximum time until a call has a response or reports progress, in milliseconds. Default: 120,000. */
+  /**
+   * Maximum time of a call without a response, a progress report or a request of the server, in milliseconds. The time
+   * does not run while the server waits for an answer. A call ends after one hour in any case. For other requests, this
+   * is the maximum time until the response. Default: 120,000.
+   */
   readonly callTimeoutMs?: number;
   /**
-   * Delay in milliseconds after a failed attempt to connect. The delay doubles with each failed attempt. Default:
-   * 500.
+   * Delay in milliseconds after a failed attempt to connect. The delay doubles with each failed attempt, up to 30
+   * seconds. Default: 500.
    */
   readonly retryDelayMs?: number;
   /**
@@ -79,7 +82,10 @@ export interface McpOptions {
    * is asked first. Without `confirm`, a person is always asked. By default, the server cannot use a model.
    */
   readonly sampling?: Tool;
-  /** Receives the lines of the program's stderr, and notes about tools that are not offered. Must not throw. */
+  /**
+   * Receives the lines of the program's stderr, and notes about tools that are not offered and questions that are not
+   * asked. Must not throw.
+   */
   readonly log?: (line: string) => void;
 }
 
@@ -92,6 +98,7 @@ export interface McpToolset extends Toolset {
   instructions(): string | undefined;
   /** Returns at most 200 prompts of the server. */
   prompts(signal: AbortSignal): Promise<readonly McpPrompt[]>;
+  /** Returns at most 500 resources and 500 templates of the server. */
   resources(signal: AbortSignal): Promise<readonly McpResource[]>;
   /** Ends the program or the HTTP session. */
   close(): Promise<void>;

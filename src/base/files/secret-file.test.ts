@@ -1,10 +1,20 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { readOrCreateSecret } from './index.ts';
+import { readOrCreateSecret, writePrivateFile } from './index.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'parley-secret-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -50,4 +60,33 @@ test('a write that the disk does not take fails, and the file stays as it was', 
     readdirSync(folder).filter((name) => name.startsWith('settings')),
     ['settings'],
   );
+});
+
+test('links are kept: the last target is written, whether it exists or not', () => {
+  const place = path.join(folder, 'links');
+  mkdirSync(path.join(place, 'deep'), { recursive: true });
+  symlinkSync('deep', path.join(place, 'other'));
+  symlinkSync(path.join('other', 'second'), path.join(place, 'first'));
+  // Seen from `deep`, the real folder of `other`.
+  symlinkSync(path.join('..', 'target'), path.join(place, 'deep', 'second'));
+  for (const text of ['one', 'two']) {
+    writePrivateFile(path.join(place, 'first'), text);
+    assert.ok(lstatSync(path.join(place, 'first')).isSymbolicLink());
+    assert.ok(lstatSync(path.join(place, 'deep', 'second')).isSymbolicLink());
+    assert.ok(lstatSync(path.join(place, 'target')).isFile());
+    assert.equal(readFileSync(path.join(place, 'target'), 'utf8'), text);
+  }
+});
+
+test('a pipe, a folder, and links that lead to themselves are refused', () => {
+  const at = (name: string) => path.join(folder, name);
+  execFileSync('mkfifo', [at('pipe')]);
+  symlinkSync('pipe', at('to-pipe'));
+  mkdirSync(at('empty-folder'));
+  symlinkSync('loop', at('loop'));
+  for (const name of ['pipe', 'to-pipe', 'empty-folder']) {
+    assert.throws(() => writePrivateFile(at(name), 'x'), /is not a regular file/, name);
+  }
+  assert.throws(() => writePrivateFile(at('loop'), 'x'), /too many symbolic links/);
+  assert.ok(statSync(at('to-pipe')).isFIFO());
 });

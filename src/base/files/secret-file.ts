@@ -4,15 +4,21 @@ import {
   closeSync,
   fsyncSync,
   linkSync,
+  lstatSync,
   openSync,
   readFileSync,
+  readlinkSync,
+  realpathSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { systemCode } from '../errors.ts';
 import { makeFolder } from './make-folder.ts';
+
+/** Maximum number of symbolic links from one to the next, as in Linux. */
+const MAX_LINKS = 40;
 
 /**
  * Reads a file with a secret. If the file does not exist, creates it with the result of `make`, with access for the
@@ -33,9 +39,27 @@ export function readSecret(file: string): Buffer | undefined {
   }
 }
 
-/** Writes a file with access for the owner only. Replaces the file if it exists, or keeps it if the write fails. */
+/**
+ * Writes a file with access for the owner only. Replaces the file if it exists, or keeps it if the write fails. If the
+ * file is a symbolic link, its target is written and the link stays. Throws if there is something else at the path,
+ * such as a folder or a pipe.
+ */
 export function writePrivateFile(file: string, content: string | Uint8Array): void {
-  withDraft(file, Buffer.from(content), (draft) => renameSync(draft, file));
+  const target = targetOf(file);
+  withDraft(target, Buffer.from(content), (draft) => renameSync(draft, target));
+}
+
+/** Follows symbolic links to a regular file, or to the path of a file that does not exist yet. */
+function targetOf(file: string): string {
+  let target = file;
+  for (let links = 0; links <= MAX_LINKS; links += 1) {
+    const found = lstatSync(target, { throwIfNoEntry: false });
+    if (!found || found.isFile()) return target;
+    if (!found.isSymbolicLink()) throw new Error(`${target} is not a regular file`);
+    // A relative link starts at the real folder of the link.
+    target = resolve(realpathSync(dirname(target)), readlinkSync(target));
+  }
+  throw new Error(`${file}: too many symbolic links`);
 }
 
 function create(file: string, secret: string | Uint8Array): Buffer {
@@ -51,7 +75,7 @@ function create(file: string, secret: string | Uint8Array): Buffer {
   }
 }
 
-/** Writes the content to another file beside the file, and passes its path to `publish`. */
+/** Writes the content to a temporary file in the same folder, passes its path to `publish`, and then removes it. */
 function withDraft(file: string, content: Buffer, publish: (draft: string) => void): void {
   makeFolder(dirname(file));
   const draft = `${file}.${randomBytes(6).toString('hex')}`;

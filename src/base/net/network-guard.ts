@@ -55,7 +55,8 @@ export interface NetworkGuard {
   /** Returns whether an IP address may be reached. Returns false if the text is not an IP address. */
   allows(address: string): boolean;
   /**
-   * Returns whether the host of the URL is an IP address (or localhost) in a closed network. Does not resolve names.
+   * Returns whether the host of the URL is an IP address (or localhost) that may not be reached. Does not resolve
+   * names.
    */
   closes(url: URL): boolean;
   /**
@@ -63,7 +64,7 @@ export interface NetworkGuard {
    * closed network.
    */
   parse(text: string, base?: URL): URL;
-  /** Resolves a host name for a socket and returns only the addresses that may be reached. */
+  /** Resolves a host name for a socket. Passes on only the addresses that may be reached, or an AddressError. */
   readonly lookup: LookupFunction;
 }
 
@@ -77,13 +78,13 @@ export interface NetworkGuard {
 export function networkGuard(allowNetworks: readonly string[] = []): NetworkGuard {
   const { isIP } = builtinNet();
   const opened = networks(allowNetworks);
-  const shut = (closed ??= networks(CLOSED));
 
   function allows(address: string): boolean {
     const plain = unmapped(address);
     const family = isIP(plain);
     if (family === 0) return false;
-    return opened.has(plain, family) || !shut.has(plain, family);
+    // The list is built on first use, because it takes milliseconds, and many programs start without needing it.
+    return opened.has(plain, family) || !(closed ??= networks(CLOSED)).has(plain, family);
   }
 
   function closes(url: URL): boolean {
@@ -160,8 +161,8 @@ function typeOf(family: number): 'ipv4' | 'ipv6' {
 }
 
 /**
- * Returns the IP address in the URL, or undefined if the host is a name that must be resolved. For localhost, returns
- * 127.0.0.1.
+ * Returns the IP address in the URL, or undefined if the host is a name that must be resolved. For localhost and its
+ * subdomains, returns 127.0.0.1.
  */
 export function literalAddress(url: URL): string | undefined {
   const host = hostNameOf(url);

@@ -19,7 +19,10 @@ export function isRolledBack(error: unknown): boolean {
   return /^40(001|P01)$/.test(sqlState(error) ?? '');
 }
 
-/** Returns whether the connection does not know a prepared statement, because a pooler shares server connections. */
+/**
+ * Returns whether a prepared statement failed because a pooler shares server connections. Either the connection does
+ * not have the statement, or another client has already prepared one with the same name.
+ */
 export function lacksPrepared(error: unknown): boolean {
   return /^(26000|42P05|08P01)$/.test(sqlState(error) ?? '');
 }
@@ -32,9 +35,9 @@ export function isConnectionLost(error: unknown): boolean {
   if (error instanceof StoreError) return error.code === 'unavailable';
   const state = sqlState(error);
   if (state !== undefined) {
-    // 08: connection exceptions, except for a wrong message (08P01). 57P01 to 57P05: the server shuts down, crashed,
-    // starts, or has closed the connection. 53300: too many clients.
-    // 25006: the server has become a read-only replica, so the next connection finds the new primary.
+    // 08: connection exceptions, except for protocol violations (08P01). 57P01 to 57P05: the server shuts down,
+    // crashed, starts, or has closed the connection. 53300: too many clients.
+    // 25006: the server has become a read-only replica. A new connection may reach the new primary.
     return /^(08(?!P01)|57P0[1-5]$|53300$|25006$)/.test(state);
   }
   if (!(error instanceof Error)) return false;
@@ -44,7 +47,7 @@ export function isConnectionLost(error: unknown): boolean {
   return /^(Connection terminated|timeout |Client (has|was) .* not queryable)/i.test(error.message);
 }
 
-/** Returns whether a statement took too long for the driver, which then does not wait for the result. */
+/** Returns whether the driver has stopped waiting for the result of a statement (`timeoutMs`). */
 function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }
@@ -101,7 +104,11 @@ export function toStoreError(error: unknown, database: string): unknown {
       );
     case '53100':
     case '53200':
-      return refuse('full', `there is no room in ${database}: ${reason}`, 'free some space');
+      return refuse(
+        'full',
+        `there is no room in ${database}: ${reason}`,
+        'free disk space or memory',
+      );
     case '55P03':
     case '57014':
     case '40001':

@@ -49,13 +49,26 @@ const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g;
 /** Maximum number of keys in a file. A receiver of webhooks may have to try every key. */
 const MAX_KEYS = 16;
 
-/** Makes a new key that exists only in this process. */
+/** Returns a new key that exists only in this process. The key is made on first use, because that takes milliseconds. */
 export function temporarySigningKeys(): SigningKeys {
-  return signingKeysOf([{ key: generateKeyPairSync('ed25519').privateKey }]);
+  let made: SigningKeys | undefined;
+  const keys = () => {
+    return (made ??= signingKeysOf([{ key: generateKeyPairSync('ed25519').privateKey }]));
+  };
+  return {
+    get kid() {
+      return keys().kid;
+    },
+    get publicKeys() {
+      return keys().publicKeys;
+    },
+    sign: (data) => keys().sign(data),
+  };
 }
 
 /**
  * Reads keys from the text of a file: one or more PEM blocks, a JWK, or a JWK set. The first key must be private.
+ * Throws a SigningKeyError if the text has no usable key.
  *
  *   serve(agent, { signing: signingKeys(await readFile('key.pem', 'utf8')) });
  */
@@ -67,7 +80,7 @@ export function signingKeys(text: string): SigningKeys {
   return signingKeysOf(keys);
 }
 
-/** Reads the keys from a file that the operator has created. */
+/** Reads the keys from a file that the operator has created. Throws a SigningKeyError if this fails. */
 export function readSigningKeys(file: string): SigningKeys {
   return explain(file, () => signingKeys(readFileSync(file, 'utf8')));
 }

@@ -10,7 +10,7 @@ export interface OwnCertificate extends SelfSigned {
 
 /** A certificate that expires sooner than this is replaced. */
 const RENEW_MS = 7 * 86_400_000;
-/** Maximum number of addresses in a certificate. The oldest ones are left out. */
+/** Maximum number of addresses in a certificate. If there are more, the oldest ones that are not needed are left out. */
 const MAX_ADDRESSES = 16;
 
 /**
@@ -29,7 +29,9 @@ export function openOwnCertificate(
   if (stored && covers && Date.parse(stored.certificate.validTo) - now > RENEW_MS) {
     return { ...stored.pair, fingerprint: stored.certificate.fingerprint256 };
   }
-  const all = [...new Set([...known, ...addresses])].slice(-MAX_ADDRESSES);
+  // The needed addresses come last, so that they are not cut off.
+  const earlier = known.filter((address) => !addresses.includes(address));
+  const all = [...earlier, ...new Set(addresses)].slice(-MAX_ADDRESSES);
   const pair = makeSelfSigned(all, now);
   writePrivateFile(file, `${pair.cert}${pair.key}`);
   return { ...pair, fingerprint: new X509Certificate(pair.cert).fingerprint256 };

@@ -68,3 +68,15 @@ test('a certificate is made once, and again for a new address or before it ends'
   assert.notEqual(third.fingerprint, second.fingerprint);
   assert.ok(Date.parse(new X509Certificate(third.cert).validTo) > later + 300 * DAY_MS);
 });
+
+test('a certificate with too many addresses keeps those that are in use', (t) => {
+  const file = path.join(folder(t), 'remote.pem');
+  const earlier = Array.from({ length: 16 }, (_, n) => `10.0.0.${n + 1}`);
+  openOwnCertificate(file, earlier);
+  const { cert } = openOwnCertificate(file, ['10.0.0.1', '10.0.0.17']);
+  const certificate = new X509Certificate(cert);
+  assert.equal(addressesOf(certificate).length, 16);
+  assert.equal(certificate.checkIP('10.0.0.1'), '10.0.0.1');
+  assert.equal(certificate.checkIP('10.0.0.17'), '10.0.0.17');
+  assert.equal(certificate.checkIP('10.0.0.2'), undefined, 'the oldest one that is not in use');
+});

@@ -9,8 +9,7 @@ import { defined, isObject, shorten, type JsonValue } from '../../base/index.ts'
 import * as z from 'zod';
 import type { Answer, Question } from '../../agent/index.ts';
 import {
-  callDetails,
-  detailText,
+  callText,
   OPTION,
   type ConfirmationOption,
   type ToolCall,
@@ -78,11 +77,14 @@ export function remoteQuestions(parts: readonly A2APart[], auth: boolean): Remot
  */
 export function callQuestions(calls: readonly ToolCall[]): RemoteQuestion[] {
   return calls.slice(0, MAX_QUESTIONS).map((call) => {
-    const { tool_call_id: remote, tool_name, description, confirmation_request } = call;
+    const { tool_call_id: remote, confirmation_request } = call;
     const { options = [] } = confirmation_request ?? {};
-    const text = `${description ?? tool_name}\n${detailText(callDetails(call))}`;
     const names = options.map(({ name }) => shorten(name, MAX_OPTION));
-    const question = { kind: 'input', text: shorten(text, MAX_TEXT), options: names } as const;
+    const question = {
+      kind: 'input',
+      text: shorten(callText(call), MAX_TEXT),
+      options: names,
+    } as const;
     // Even if the call is too long to be included, the detail shows that the question is the approval of a call.
     const detail = { detail: { confirmation_request: {} }, ...detailed([call]) };
     return { remote, options, question: { ...question, ...detail } };

@@ -84,7 +84,7 @@ async function checkModel(
       )
     : warning(
         name,
-        'offline, because there is no API key: set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a model on this machine, for example with Ollama',
+        'offline, because there is no API key: set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY, start a model on this machine, for example with Ollama, or choose a model with --model',
       );
 }
 

@@ -1,6 +1,6 @@
 /** The flags that let others join a live session: its address, and a token with roles for each person. */
 import type { LiveToken } from '../../live/index.ts';
-import { LIVE_ROLES } from '../../live/client/roles/index.ts';
+import { LIVE_ROLES, LIVE_TOKEN } from '../../live/client/roles/index.ts';
 import { isLoopback } from '../../base/index.ts';
 import { usageError } from '../program/exit.ts';
 import { listOption, option, toggle, type Values } from '../program/flags.ts';
@@ -17,7 +17,7 @@ export const LIVE_FLAGS = {
   ),
   'a2a-host': option(
     'H',
-    `The address to listen on; ${DEFAULT_HOST} by default. Addresses that are not loopback require --a2a-token. With --remote, the network address that is opened, which needs no --a2a-token.`,
+    `The address to listen on; ${DEFAULT_HOST} by default. Addresses that are not loopback require --a2a-token. With --remote, this is the network address to open, and --a2a-token is optional.`,
   ),
   'a2a-token': listOption(
     'NAME:ROLES:TOKEN',
@@ -33,9 +33,6 @@ export interface LiveAddress {
   /** Whether clients need a token even if `tokens` is empty. */
   readonly strict?: boolean;
 }
-
-/** The characters that are allowed in a token, because it is sent in a header or as a WebSocket subprotocol. */
-const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /** The flags for a proxy in front of the port. */
 interface ProxyFlags {
@@ -116,7 +113,7 @@ function liveToken(text: string): LiveToken {
       '--a2a-token: the format is NAME:ROLES:TOKEN, for example phone:view,prompt:s3cret',
     );
   }
-  if (!TOKEN.test(token)) {
+  if (!LIVE_TOKEN.test(token)) {
     throw usageError(
       `--a2a-token ${name}: a token may contain only letters, digits and !#$%&'*+-.^_\`|~`,
     );

@@ -17,7 +17,8 @@ import { MODE_KEY, MODEL_KEY, WORKSPACE_KEY } from '../../coder/index.ts';
 import { EXTENSION_URI, type McpServers } from '../../protocol/development-tool/index.ts';
 import { isTerminal, type TaskState, type User } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
-import { type Listening, serve, type TlsPair } from '../../server.ts';
+import { type Listening, serve } from '../../serve.ts';
+import type { TlsPair } from '../../server.ts';
 import { openCoder, seesImages, type CoderFlags, type CoderSetup } from './setup.ts';
 import { filesIn } from './file-paths.ts';
 import type { LiveAddress } from './live-address.ts';
@@ -141,7 +142,7 @@ export async function openLiveSession(setup: LiveSetup) {
   session.live = live;
   const opened = undo.move();
 
-  /** Returns whether the session has any messages. */
+  /** Returns whether the stored session has any events. */
   async function used(): Promise<boolean> {
     return ((await sessions.get(localSession(sessionId)))?.events.length ?? 0) > 0;
   }
@@ -154,7 +155,7 @@ export async function openLiveSession(setup: LiveSetup) {
     get url() {
       return listening?.url;
     },
-    /** The port of this machine where others can join. */
+    /** The port of this machine where others can join, or undefined if they cannot join. */
     get port() {
       return listening?.port;
     },
@@ -162,7 +163,7 @@ export async function openLiveSession(setup: LiveSetup) {
     access,
     /** The links with which a person answers one call. */
     links,
-    /** Returns the server. If it does not listen yet, it listens on a free port of this machine. */
+    /** Returns the listening server. If it does not listen yet, starts it on a free port of this machine. */
     listen() {
       opening ??= listenAt({ host: DEFAULT_HOST, port: 0 });
       // After a failure, the next call tries again.
@@ -178,7 +179,10 @@ export async function openLiveSession(setup: LiveSetup) {
             `The agent remembers this session, but its messages cannot be shown here: parley export ${sessionId} prints them.`,
           ],
     used,
-    /** Ends the session for all members, and stops its tasks. */
+    /**
+     * Ends the session for all members, and stops its tasks. If the session has no events, also removes its own file of
+     * tasks.
+     */
     async close() {
       await live.close();
       const forget = place.kind === 'sqlite' && !named && !(await used());
@@ -235,8 +239,8 @@ async function applyFlags({ values, sessions }: LiveSetup, id: string): Promise<
 }
 
 /**
- * Returns the task that a session continues, and its earlier tasks, the oldest first. A failed or canceled task is not
- * continued.
+ * Returns the task that a session continues, and its earlier tasks, the oldest first. Considers only the 50 most
+ * recently changed tasks. The latest of them is continued if it is completed or has not ended.
  */
 export async function tasksOf(
   handler: RequestHandler,

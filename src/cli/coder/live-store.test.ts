@@ -1,6 +1,6 @@
 // Deleting a stored session with all that belongs to it.
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, rmSync, utimesSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -94,4 +94,69 @@ test('--retention with a size removes the sessions that were used least recently
   await sweepLiveStores({ ...options, values: { retention: '0.15MB' } });
   assert.deepEqual(left(), ['s0', 's3']);
   assert.equal(await options.sessions.get(localSession('s2')), undefined);
+});
+
+/** Makes the file of a session that was last used on this day of 1970. */
+async function makeFile(
+  { home, options }: Awaited<ReturnType<typeof place>>,
+  sessionId: string,
+  day: number,
+): Promise<string> {
+  const before = new Set(readdirSync(home).includes('live') ? readdirSync(join(home, 'live')) : []);
+  await (await openLiveStore({ ...options, sessionId, named: false })).close();
+  const name = readdirSync(join(home, 'live')).find(
+    (each) => each.endsWith('.db') && !before.has(each),
+  );
+  assert.ok(name !== undefined);
+  const file = join(home, 'live', name);
+  utimesSync(file, day * 86_400, day * 86_400);
+  return file;
+}
+
+test('files of sessions that no longer exist are removed, also if other files exceed the size', async (t) => {
+  const made = await place(t);
+  const orphan = await makeFile(made, 'gone', 1);
+  const kept = await makeFile(made, 's1', 2);
+  await sweepLiveStores({ ...made.options, values: { retention: '0.05MB' } });
+  assert.ok(!existsSync(orphan));
+  assert.ok(!existsSync(kept), 'its session is larger than the size');
+});
+
+test('the file of a session with any id is kept while the session exists', async (t) => {
+  const made = await place(t);
+  const ids = ['a b', 'ä/ö', 'x'.repeat(150)];
+  const files = [];
+  for (const id of ids) {
+    await made.options.sessions.open(localSession(id));
+    files.push(await makeFile(made, id, 1));
+  }
+  await sweepLiveStores({ ...made.options, values: { retention: undefined } });
+  assert.deepEqual(files.map(existsSync), [true, true, true]);
+  await sweepLiveStores({ ...made.options, values: { retention: '0.05MB' } });
+  assert.deepEqual(files.map(existsSync), [false, false, false]);
+  for (const id of ids) assert.equal(await made.options.sessions.get(localSession(id)), undefined);
+});
+
+test('old files are removed however many sessions have newer files', async (t) => {
+  const made = await place(t);
+  const orphan = await makeFile(made, 'gone', 1);
+  for (let at = 0; at < 250; at++) {
+    await made.options.sessions.open(localSession(`n${at}`));
+    const file = join(made.home, 'live', `n${at}.db`);
+    writeFileSync(file, '');
+    utimesSync(file, 2 * 86_400, 2 * 86_400);
+  }
+  await sweepLiveStores({ ...made.options, values: { retention: undefined } });
+  assert.ok(!existsSync(orphan));
+  assert.ok(existsSync(join(made.home, 'live', 'n0.db')));
+});
+
+test('the file of an open session is kept, even if the session is not stored', async (t) => {
+  const made = await place(t);
+  const file = await makeFile(made, 'gone', 1);
+  const store = await openLiveStore({ ...made.options, sessionId: 'gone', named: false });
+  t.after(() => store.close());
+  utimesSync(file, 86_400, 86_400);
+  await sweepLiveStores({ ...made.options, values: { retention: undefined } });
+  assert.ok(existsSync(file));
 });

@@ -5,13 +5,13 @@
  */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { SessionStore } from '../../agent/index.ts';
+import { isDelegatedSession, type SessionStore } from '../../agent/index.ts';
 import { deleteWithDelegated } from '../../agent/internal/index.ts';
 import { memoryStore, type TaskStore } from '../../tasks/index.ts';
 import { dataFolder } from '../program/data-folder.ts';
 import type { Environment } from '../program/flags.ts';
 import type { ServerLog } from '../program/log.ts';
-import { localSession, sessionFor } from './stored-sessions.ts';
+import { LOCAL_USER, localSession, sessionFor, sessionKeys } from './stored-sessions.ts';
 import { openStore, type StoreLocation } from '../program/store-location.ts';
 import { parseRetention } from '../program/retention.ts';
 import { reasonOf } from '../../base/index.ts';
@@ -19,8 +19,10 @@ import { reasonOf } from '../../base/index.ts';
 const FOLDER = 'live';
 /** Number of tasks that are deleted between two queries. */
 const PAGE = 100;
-/** Maximum number of files that are checked at each start. */
-const MAX_SWEPT = 200;
+/** Number of sessions that are listed with one query. */
+const SESSION_PAGE = 1000;
+/** Maximum number of files at each start that are opened because no session was found for them. */
+const MAX_OPENED = 50;
 /**
  * Minimum age of a file that is removed because its session does not exist. The session of a younger file may not have
  * been stored yet.
@@ -28,7 +30,7 @@ const MAX_SWEPT = 200;
 const YOUNG_MS = 7 * 86_400_000;
 
 interface LiveStoreOptions {
-  /** The location of the sessions. */
+  /** The task store that `--store` names, or the default one. The sessions are stored beside it. */
   readonly place: StoreLocation;
   /** Whether the location was set with --store. */
   readonly named: boolean;
@@ -60,33 +62,81 @@ interface SweepSetup extends Omit<LiveStoreOptions, 'named' | 'sessionId'> {
 
 /**
  * Removes the files of sessions that no longer exist. If `--retention` has a size, also removes the least recently used
- * sessions, so that the remaining files together are not larger than this size.
+ * sessions, so that the remaining files together are not larger than this size. Sessions that are open are kept.
  */
 export async function sweepLiveStores(setup: SweepSetup): Promise<void> {
   const { environment, sessions } = setup;
   const { maxBytes = Infinity } = parseRetention(setup.values.retention) ?? {};
   const folder = path.join(dataFolder(environment), FOLDER);
-  const names = await readdir(folder).catch(() => []);
-  const files: { readonly name: string; readonly usedAt: number; readonly bytes: number }[] = [];
-  for (const name of names.filter((each) => each.endsWith('.db'))) {
-    const found = await stat(path.join(folder, name)).catch(() => undefined);
-    if (found) files.push({ name, usedAt: found.mtimeMs, bytes: found.size });
-  }
+  const files = await filesIn(folder);
+  const owners = await sessionsByFile(folder, sessions);
   let bytes = 0;
-  let swept = 0;
-  for (const file of files.toSorted((a, b) => b.usedAt - a.usedAt)) {
-    const sessionId = file.name.slice(0, -'.db'.length);
-    bytes += file.bytes;
-    if (bytes > maxBytes) {
-      // This throws if the session is open.
-      const options = { ...setup, named: false, sessionId };
-      await deleteSession(options).catch((error: unknown) => {
+  let opened = 0;
+  for (const { file, usedAt, size } of files.toSorted((a, b) => b.usedAt - a.usedAt)) {
+    const ids = owners.get(file) ?? [];
+    const isOld = Date.now() - usedAt >= YOUNG_MS;
+    if (ids.length === 0 && isOld && ++opened <= MAX_OPENED) {
+      if (await removeOrphan(file, setup)) continue;
+    }
+    bytes += size;
+    if (bytes <= maxBytes) continue;
+    for (const sessionId of ids) {
+      await deleteSession({ ...setup, named: false, sessionId }).catch((error: unknown) => {
         setup.log.debug({ problem: reasonOf(error), sessionId }, 'a session was not removed');
       });
-    } else if (Date.now() - file.usedAt >= YOUNG_MS && ++swept <= MAX_SWEPT) {
-      if (await sessions.get(localSession(sessionId))) continue;
-      await removeStore(path.join(folder, file.name));
     }
+  }
+}
+
+async function filesIn(folder: string) {
+  const names = await readdir(folder).catch(() => []);
+  const files: { readonly file: string; readonly usedAt: number; readonly size: number }[] = [];
+  for (const name of names.filter((each) => each.endsWith('.db'))) {
+    const file = path.join(folder, name);
+    const found = await stat(file).catch(() => undefined);
+    if (found) files.push({ file, usedAt: found.mtimeMs, size: found.size });
+  }
+  return files;
+}
+
+/** Returns the ids of all stored sessions by their file. Different ids may have the same file. */
+async function sessionsByFile(
+  folder: string,
+  sessions: SessionStore,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const ids = new Map<string, string[]>();
+  for await (const key of sessionKeys(sessions, LOCAL_USER, SESSION_PAGE)) {
+    if (isDelegatedSession(key)) continue;
+    const file = fileOf(folder, key.id);
+    ids.set(file, [...(ids.get(file) ?? []), key.id]);
+  }
+  return ids;
+}
+
+/**
+ * Removes a file whose session was not in the list of sessions. Keeps the file if it is in use, or if its tasks belong
+ * to a session that exists: the list can lack a session that changed while it was read. Returns whether the file was
+ * removed.
+ */
+async function removeOrphan(
+  file: string,
+  { environment, sessions, log }: SweepSetup,
+): Promise<boolean> {
+  try {
+    const place = { kind: 'sqlite', file, durability: 'normal' } as const;
+    const store = await openStore(place, environment, log);
+    try {
+      const { heads } = await store.list({ tenant: '', owner: '', limit: 1, total: false });
+      const [task] = heads;
+      if (task && (await sessionFor(sessions, localSession(task.contextId)))) return false;
+    } finally {
+      await store.close();
+    }
+    await removeStore(file);
+    return true;
+  } catch (error) {
+    log.debug({ problem: reasonOf(error), file }, 'the file of a missing session was not removed');
+    return false;
   }
 }
 

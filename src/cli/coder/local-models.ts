@@ -1,4 +1,5 @@
-/** Finds models on this machine: the offer for a person who has no API key. */
+/** Finds a model of Ollama, LM Studio or vLLM on this machine, for a person who has no API key. */
+import { hostNameOf, isThisMachine } from '../../base/index.ts';
 import { offered, reachableServers } from '../../agent/internal/index.ts';
 import { allServers, LOCAL_SERVERS, isLocalServer } from '../../agent/providers/index.ts';
 import type { Settings } from '../../coder/settings/index.ts';
@@ -12,11 +13,15 @@ const TIMEOUT_MS = 600;
 const MAX_NAMED = 4;
 
 /**
- * Returns the model to use if there is no API key, with a note for the person. Returns undefined if no local server
- * answers.
+ * Returns the model to use if there is no API key, with a note for the person. Returns undefined if no server on this
+ * machine has a model. A server on another machine is not asked: its models are used only if the person chooses one,
+ * because prompts and files would leave this machine.
  */
 export async function localOffer(environment: Environment, providers: Settings['providers']) {
-  const local = allServers(environment, providers).filter((server) => server.local !== undefined);
+  const local = allServers(environment, providers).filter(
+    ({ local: kind, baseURL }) =>
+      kind !== undefined && URL.canParse(baseURL) && isThisMachine(hostNameOf(baseURL)),
+  );
   const found = await reachableServers(local, { timeoutMs: TIMEOUT_MS });
   const servers = found.filter(({ models, problem }) => problem === undefined && models.length > 0);
   const names = servers.flatMap(({ prefix, models }) =>
@@ -29,7 +34,7 @@ export async function localOffer(environment: Environment, providers: Settings['
   const more = others.length === 0 ? '' : ` Other models: ${named(others)}.`;
   return {
     model,
-    note: `There is no API key, but ${title} runs on this machine, so ${model} answers. /model NAME chooses another model.${more} To use this one always: "model": "${model}" in settings.json.`,
+    note: `There is no API key, but ${title} is available on this machine, so ${model} answers. /model NAME chooses another model.${more} To use this one always: "model": "${model}" in settings.json.`,
   };
 }
 

@@ -39,6 +39,8 @@ async function run(...flags: string[]) {
       COMMAND,
       ...flags,
       '--a2a-token=ann:view:token-of-ann-equals',
+      '--store',
+      'postgres://ann:token-of-ann-database@db.example/parley',
       '--token',
       'token-of-ann-last',
     ],
@@ -61,7 +63,7 @@ test(
   { skip },
   async () => {
     const [open, hidden] = await Promise.all([run(), run('--hide')]);
-    assert.equal(new Set(open.found).size, 4, 'the command looks in the right places');
+    assert.equal(new Set(open.found).size, 5, 'the command looks in the right places');
     assert.deepEqual(hidden.found, []);
     assert.equal(hidden.harmless, true, 'other variables stay');
     const kept = ['secret-of-ann-key', 'secret-of-ann-token', 'token-of-ann-last'];

@@ -12,8 +12,8 @@ import { closeSync, openSync, readFileSync, readSync, writeSync } from 'node:fs'
 import { hasProc } from '../../base/system/index.ts';
 import { isSecret } from '../../coder/index.ts';
 
-/** Flags whose value is a secret. */
-const SECRET_FLAG = /^--(?:token|a2a-token|header)(?:=|$)/;
+/** Flags whose value is a secret. The URL of `--store` may contain a password. */
+const SECRET_FLAG = /^--(?:token|a2a-token|header|store)(?:=|$)/;
 /** The positions of the addresses in /proc/self/stat, counted from the state, which is the third field. */
 const ARGUMENTS = [45, 46] as const;
 const ENVIRONMENT = [47, 48] as const;

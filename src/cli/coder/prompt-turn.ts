@@ -2,15 +2,16 @@
 import type { AgentClient, AgentStream } from '../../client/index.ts';
 import {
   AnswerReader,
+  confirmationOf,
   EXTENSION_URI,
   failureId,
   hasOption,
   isAwaitingAnswer,
   OPTION,
   readStatus,
+  requestId,
   type Fact,
   type ToolCall,
-  type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
 import { type StreamEvent, type Task, textOf } from '../../protocol/index.ts';
 
@@ -18,7 +19,7 @@ import { type StreamEvent, type Task, textOf } from '../../protocol/index.ts';
 const REASON = 'No person can be asked. Continue without this call, and say what was left undone.';
 /** The client name in the list of approvals. */
 const CLIENT = 'parley -p, without a person to ask';
-/** Maximum number of declined calls. If more calls are declined, the turn is canceled. */
+/** Maximum number of calls that are declined in a turn. If more calls ask, the turn is canceled. */
 const MAX_DENIALS = 20;
 
 export interface TurnListener {
@@ -30,11 +31,11 @@ export interface TurnListener {
 
 export interface TurnOutcome {
   readonly task: Task;
-  /** The agent's answer. */
+  /** The text of the last status or, if it has none, the agent's answer. */
   readonly text: string;
   /** The last state of each call, in the order in which the calls were made. */
   readonly calls: readonly ToolCall[];
-  /** Whether a call that needed an approval was declined. */
+  /** Whether a call that needed an approval was declined, or the turn was canceled because of MAX_DENIALS. */
   readonly denied: boolean;
   /** The error that the agent reported. */
   readonly problem?: string | undefined;
@@ -50,7 +51,10 @@ export async function followTurn(
   signal: AbortSignal,
 ): Promise<TurnOutcome> {
   const calls = new Map<string, ToolCall>();
-  /** The declined requests. A call of a remote helper stays open until the helper has finished. */
+  /**
+   * The ids of declined requests, so that each request is declined only once. A declined call of a remote helper stays
+   * PENDING until the helper has finished.
+   */
   const declined = new Set<string>();
   let stream = first;
   const answer = new AnswerReader();
@@ -93,7 +97,10 @@ export async function followTurn(
         if (isApproval(call)) denied = true;
         listener.denied(call);
       }
-      const parts = open.map((call) => ({ kind: 'data' as const, data: decline(call) }));
+      const parts = open.map((call) => {
+        const data = confirmationOf(call, OPTION.cancel, { reason: REASON });
+        return { kind: 'data' as const, data };
+      });
       stream = agent.stream(parts, {
         taskId: task.id,
         extensions: [EXTENSION_URI],
@@ -120,19 +127,6 @@ export async function followTurn(
 /** Returns whether the call needs an approval. A call that asks the user a question does not. */
 export function isApproval(call: ToolCall): boolean {
   return hasOption(call, OPTION.once);
-}
-
-function requestId({ tool_call_id, correlationId }: ToolCall): string {
-  return correlationId ?? tool_call_id;
-}
-
-function decline({ tool_call_id, correlationId }: ToolCall): ToolCallConfirmation {
-  return {
-    tool_call_id,
-    selected_option_id: OPTION.cancel,
-    reason: REASON,
-    ...(correlationId !== undefined && { correlationId }),
-  };
 }
 
 /** Returns the text of the last status. If the task has failed, this is the reason for the failure. */

@@ -143,9 +143,8 @@ export class Remote {
       '/clients lists the clients that have joined. /remote off makes all links and their tokens invalid.',
     ];
     if (!base.startsWith('https:') && !isLoopback(new URL(base).hostname)) {
-      lines.push(
-        'The traffic is not encrypted: others in this network can read it. /remote tls encrypts it.',
-      );
+      const open = 'The traffic is not encrypted: others in this network can read it.';
+      lines.push(`${open} ${this.#encryptionAdvice()}`);
     }
     if (this.#fingerprint !== undefined && base.startsWith('https:')) {
       lines.push(
@@ -156,6 +155,15 @@ export class Remote {
       `Open this link on the other device. It works once, until ${until}, with the roles ${roles.join(', ')}:`,
     );
     return lines.join('\n');
+  }
+
+  /** Returns how to encrypt the traffic. `/remote tls` works only for the addresses that /remote itself opens. */
+  #encryptionAdvice(): string {
+    const { openHost, publicUrl } = this.#options;
+    if (publicUrl !== undefined) return 'Use an https address for --public-url.';
+    return openHost === undefined
+      ? '/remote tls encrypts it.'
+      : 'Start parley with --tls-cert and --tls-key to encrypt it.';
   }
 }
 

@@ -49,7 +49,7 @@ const DAY_MS = 86_400_000;
 /** A context window with fewer tokens is hardly enough for the instructions and the tools of the agent. */
 const FEW_TOKENS = 16_000;
 const NO_KEY =
-  'There is no API key, so the offline model answers. It understands only a few simple requests. Set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY to use another model, or use a model on this machine: parley models lists them.';
+  'There is no API key, so the offline model answers. It understands only a few simple requests. Set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY to use another model, or choose a model with --model: parley models lists those that can be reached.';
 
 export interface CoderFlags extends Omit<Values<typeof CODER_FLAGS>, 'workspace'> {
   readonly retention?: string | undefined;
@@ -79,7 +79,7 @@ export interface CoderSetup {
    * yolo, unless the session starts in this mode.
    */
   readonly terminal?: boolean | undefined;
-  /** Whether the agent is for a live session, which runs no other tasks in its store. */
+  /** Whether the agent serves a live session. If so, only tasks of live sessions are resumed after a crash. */
   readonly live?: boolean;
   /** Whether a model on this machine is used if there is no key. Only for a person at the terminal. */
   readonly offersLocal?: boolean;

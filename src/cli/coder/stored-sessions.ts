@@ -93,6 +93,22 @@ export async function findSession(
   );
 }
 
+/** Yields the keys of a user's sessions, including those of helpers, the most recently changed session first. */
+export async function* sessionKeys(
+  sessions: SessionStore,
+  user: string,
+  pageSize = PAGE_SIZE,
+): AsyncGenerator<SessionKey> {
+  let before: string | undefined;
+  for (;;) {
+    const page = { limit: pageSize, ...(before !== undefined && { before }) };
+    const keys = await sessions.list({ app: APP, user }, page);
+    yield* keys;
+    before = keys.at(-1)?.id;
+    if (keys.length < pageSize) return;
+  }
+}
+
 /**
  * Yields at most `limit` sessions of a user, the most recent first. Leaves out sessions without a prompt, and the
  * sessions of helpers, which are parts of other sessions.
@@ -103,18 +119,13 @@ export async function* usedSessions(
   limit: number,
 ): AsyncGenerator<Session> {
   let left = limit;
-  let before: string | undefined;
-  for (let read = 0; read < MAX_STORED; read += PAGE_SIZE) {
-    const page = { limit: PAGE_SIZE, ...(before !== undefined && { before }) };
-    const keys = await sessions.list({ app: APP, user }, page);
-    for (const key of keys) {
-      const session = isDelegatedSession(key) ? undefined : await sessions.get(key);
-      if (!session || isUnused(session)) continue;
-      yield session;
-      if (--left === 0) return;
-    }
-    before = keys.at(-1)?.id;
-    if (keys.length < PAGE_SIZE) return;
+  let listed = 0;
+  for await (const key of sessionKeys(sessions, user)) {
+    if (++listed > MAX_STORED) return;
+    const session = isDelegatedSession(key) ? undefined : await sessions.get(key);
+    if (!session || isUnused(session)) continue;
+    yield session;
+    if (--left === 0) return;
   }
 }
 
@@ -161,7 +172,7 @@ function isConversation({ events, state }: Session): boolean {
   return prompts.length > (state[ONE_OFF_KEY] === true ? 1 : 0);
 }
 
-/** Returns whether a person has said something. The responses of tools have the same role. */
+/** Returns whether the content has something other than responses of tools, which also have the role of the user. */
 function isSaid(content: Session['events'][number]['content']): boolean {
   return content?.parts.some(({ kind }) => kind !== 'function-response') ?? false;
 }

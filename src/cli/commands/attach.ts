@@ -25,7 +25,13 @@ export default defineCommand({
   about:
     'Joins a session that was opened with parley --a2a-port or /remote and shows it in this terminal. You can send prompts and answer questions if your token allows it. The link that /remote shows also works as the URL.',
   flags: {
-    token: option('T', 'The token, if the session requires one.'),
+    token: {
+      ...option(
+        'T',
+        'The token, if the session requires one. PARLEY_TOKEN is not sent, because it is the token of a server.',
+      ),
+      variable: false,
+    },
     name: option(
       'N',
       "The name that others see. If the token has a name, others see the token's name.",
@@ -58,7 +64,7 @@ export default defineCommand({
     const loaded = import('../program/settings.ts').then(async ({ ownSettings }) => {
       alerts = (await ownSettings(environment)).notify?.terminal ?? alerts;
     });
-    // An error in the settings is reported when a session is opened.
+    // Errors in the settings are ignored here. The commands that run the agent report them.
     loaded.catch(() => undefined);
     const [{ startTui }, { openHistory }, { personsEditor }] = await Promise.all([
       import('../../tui/index.ts'),

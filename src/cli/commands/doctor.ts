@@ -12,6 +12,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isPostgresUrl } from '../../base/postgres/index.ts';
 import { isUnix, SYSTEM } from '../../base/system/index.ts';
 import { broken, type Check, ok, printChecks, warning } from '../program/checks.ts';
 import { coderChecks } from '../coder/checks.ts';
@@ -43,7 +44,10 @@ export default defineCommand({
   },
   examples: ['parley doctor', 'parley doctor --json | jq .checks'],
 
-  async run({ values, environment }) {
+  async run({ values, typed, environment }) {
+    const { store } = values;
+    // PARLEY_STORE is set for servers, and may name a store that is not in PostgreSQL.
+    const isChecked = store !== undefined && (typed.has('store') || isPostgresUrl(store));
     const port = portNumber('--port', values.port ?? DEFAULT_PORT);
     const folder = dataFolder(environment);
     const checks = [
@@ -51,7 +55,7 @@ export default defineCommand({
       checkFolder(folder),
       await checkSqlite(folder),
       ...storeChecks(folder, values.retention),
-      ...(values.store === undefined ? [] : [await postgresCheck(values.store, values.retention)]),
+      ...(isChecked ? [await postgresCheck(store, values.retention)] : []),
       await checkPort(port),
       checkSecretKey(environment),
       checkClock(),

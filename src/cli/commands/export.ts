@@ -25,7 +25,11 @@ export default defineCommand({
   about:
     'Prints a whole session, including who approved which call. parley sessions lists the sessions.',
   flags: {
-    output: choice('FORMAT', ['markdown', 'json'], 'markdown (the default) or json.'),
+    output: choice(
+      'FORMAT',
+      ['markdown', 'json'],
+      'markdown (the default), in which long results of tools are cut, or json.',
+    ),
     ...SESSION_FLAGS,
   },
   examples: [

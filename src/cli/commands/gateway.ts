@@ -53,7 +53,7 @@ const FLAGS = {
   port: option('N', `The port; ${GATEWAY_PORT} by default. 0 picks a free port.`),
   host: option(
     'H',
-    `The address to listen on; ${DEFAULT_HOST} by default. For addresses that are not loopback, create a key before you start the gateway.`,
+    `The address to listen on; ${DEFAULT_HOST} by default. On addresses other than loopback, the gateway starts only if there is a key, or an OIDC issuer in the configuration.`,
   ),
   config: option(
     'FILE',

@@ -20,7 +20,11 @@ export default defineCommand({
     header,
     token,
     'trusted-origin': trustedOrigin,
-    port: option('N', 'The port of the inspector on this machine. By default a free port.'),
+    port: {
+      ...option('N', 'The port of the inspector on this machine. By default a free port.'),
+      // PARLEY_PORT is the port of a server.
+      variable: false,
+    },
     'no-open': toggle('Only print the link of the inspector.'),
     json: toggle('When the inspector is ready, print its link as JSON. Opens no browser.'),
   },

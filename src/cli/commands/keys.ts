@@ -263,7 +263,7 @@ function help(name: string): string {
   return [
     `${bold(name)} ACTION [flags]`,
     '',
-    'Creates, lists, changes, rotates and revokes the API keys of a gateway, on the machine that has the data of the gateway. You do not need to stop the gateway.',
+    'Creates, lists, changes, rotates and revokes the API keys of a gateway. The command needs access to the store of the gateway: the SQLite file, or the PostgreSQL database. You do not need to stop the gateway.',
     '',
     bold('Actions'),
     ...commandRows(ACTIONS, name),

@@ -1,4 +1,4 @@
-/** `parley list`: lists the caller's tasks, the newest first. */
+/** `parley list`: lists the caller's tasks, the most recently changed first. */
 import type { Task } from '../../protocol/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { CONNECTION_FLAGS, open } from '../remote/connection.ts';
@@ -12,7 +12,7 @@ const MAX_PAGE = 100;
 
 export default defineCommand({
   operands: ['URL'],
-  about: 'Lists your tasks, the newest first.',
+  about: 'Lists your tasks, the most recently changed first.',
   flags: {
     limit: option('N', `The maximum number of tasks; ${DEFAULT_LIMIT} by default.`),
     ...CONNECTION_FLAGS,

@@ -50,7 +50,10 @@ const FLAGS = {
     FORMATS,
     'text (the default), json (one object at the end), or stream-json (one object for every event, and one at the end).',
   ),
-  continue: CONTINUE_FLAG,
+  continue: {
+    ...CONTINUE_FLAG,
+    help: 'Continue the last session in this folder, like --resume without an ID.',
+  },
   resume: {
     ...option('ID', 'Resume this session. Without an ID, the last session in this folder.'),
     optional: true,

@@ -22,7 +22,7 @@ export default defineCommand({
     metadata: option('JSON', "The message's metadata, a JSON object."),
     extension: listOption(
       'URI',
-      'Activate this extension. By default, without --json, the development-tool extension is active if the agent offers it.',
+      'Activate this extension. By default, without --json, the development-tool extension is active if the agent card lists it as optional.',
     ),
     ...CONNECTION_FLAGS,
   },

@@ -2,7 +2,8 @@
 import { VERSIONS, versionOf } from '../../protocol/index.ts';
 import type { A2AAgent, AgentProfile, TaskStore } from '../../tasks/index.ts';
 import { defined, isLoopback } from '../../base/index.ts';
-import { serve, type ServeOptions } from '../../server.ts';
+import { serve } from '../../serve.ts';
+import type { ServeOptions } from '../../server.ts';
 import { authentication, AUTHENTICATION_FLAGS } from '../program/authentication.ts';
 import { CODER_FLAGS, CODER_VARIABLES, MODELS } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';

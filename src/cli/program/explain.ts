@@ -2,6 +2,7 @@
 import { reasonOf, StoreError } from '../../base/index.ts';
 import { ConnectionError, StreamInterruptedError } from '../../client/index.ts';
 import { SettingsError } from '../../coder/settings/index.ts';
+import { isAlreadyResolved } from '../../protocol/development-tool/index.ts';
 import { A2AError, type ErrorKind } from '../../protocol/index.ts';
 import { EXIT } from './exit.ts';
 import { storeErrorLine } from './store-location.ts';
@@ -50,8 +51,7 @@ export function explain(error: unknown): { readonly code: number; readonly line:
     return { code: EXIT.unreachable, line: `${word(error.message)}: ${next}` };
   }
   if (error instanceof A2AError) {
-    const settled = error.detail.reason === 'ALREADY_RESOLVED';
-    const next = settled
+    const next = isAlreadyResolved(error)
       ? 'parley get URL TASK shows the result'
       : (NEXT[error.kind] ?? 'check the arguments');
     return { code: EXIT.failed, line: `${word(error.message)} (${error.code}): ${next}` };

@@ -2,7 +2,7 @@
  * The log: JSON lines on standard error, or in a file while the terminal shows the UI. Pino is loaded when the first
  * line is written, because most runs of the program log nothing.
  */
-import { mkdir, rename, stat } from 'node:fs/promises';
+import { closeSync, fstatSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { printableJson } from '../../base/index.ts';
 import type { Logger } from '../../tasks/index.ts';
@@ -24,7 +24,7 @@ export interface ServerLog extends Logger {
 export const LOG_LEVEL_HELP = 'trace, debug, info, warn (the default), error, fatal or silent.';
 /** The name of the log file in the data folder. */
 export const LOG_FILE = 'parley.log';
-/** Maximum size of the log file. A larger file is renamed before the program writes its first line. */
+/** Maximum size of the log file. Before a line would exceed it, the file is renamed to `parley.log.1`. */
 const MAX_FILE_BYTES = 5 * 1024 * 1024;
 
 /** Creates a log on standard error or, if a file is given, in that file. */
@@ -42,15 +42,10 @@ export function createLog(environment: Environment, file?: string): ServerLog {
     // In the bundle, a CommonJS package has only its default export.
     const { default: pino } = await import('pino');
     const paths = SECRETS.flatMap((name) => [name, `*.${name}`]);
-    if (file !== undefined) await rotate(file);
-    // Writes are synchronous, so that no line is lost when the process ends. Several processes may share the file.
-    const to = file === undefined ? { fd: 2 } : { dest: file, append: true, mode: 0o600 };
     const base = file === undefined ? {} : { pid: process.pid };
-    const destination = pino.destination({ ...to, sync: true });
-    // A full disk must not end the program.
-    destination.on('error', () => undefined);
+    const write = file === undefined ? standardError(pino) : logFile(file);
     // A line may contain text from a peer, so control characters are escaped for people who read the log in a terminal.
-    const lines = { write: (line: string) => destination.write(printableJson(line)) };
+    const lines = { write: (line: string) => write(printableJson(line)) };
     logger = pino({ level, redact: paths, base }, lines);
     for (const write of waiting.splice(0)) write(logger);
   }
@@ -76,8 +71,45 @@ export function createLog(environment: Environment, file?: string): ServerLog {
   };
 }
 
-async function rotate(file: string): Promise<void> {
-  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
-  const { size } = await stat(file).catch(() => ({ size: 0 }));
-  if (size > MAX_FILE_BYTES) await rename(file, `${file}.1`).catch(() => undefined);
+/** Returns a function that writes a line. A write is synchronous, so that no line is lost when the process ends. */
+function standardError(pino: typeof import('pino').default): (line: string) => void {
+  const destination = pino.destination({ fd: 2, sync: true });
+  // A line that cannot be written must not end the program.
+  destination.on('error', () => undefined);
+  return (line) => destination.write(line);
+}
+
+/**
+ * Does the same for a file. Several processes may share the file, and each of them may rename it. So the file is opened
+ * again for each line.
+ */
+function logFile(file: string): (line: string) => void {
+  return (line) => {
+    const bytes = Buffer.from(line);
+    try {
+      if (append(file, bytes, MAX_FILE_BYTES)) return;
+      try {
+        renameSync(file, `${file}.1`);
+      } finally {
+        // If the file cannot be renamed, it becomes larger.
+        append(file, bytes, Infinity);
+      }
+    } catch {
+      // A full disk must not end the program.
+    }
+  };
+}
+
+/** Appends to the file. Returns false, and does nothing, if a file that is not empty would exceed the maximum. */
+function append(file: string, bytes: Buffer, max: number): boolean {
+  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  const descriptor = openSync(file, 'a', 0o600);
+  try {
+    const { size } = fstatSync(descriptor);
+    if (size > 0 && size + bytes.length > max) return false;
+    writeSync(descriptor, bytes);
+    return true;
+  } finally {
+    closeSync(descriptor);
+  }
 }

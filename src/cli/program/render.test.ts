@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Part, Task } from '../../protocol/index.ts';
 import { createFactPrinter } from '../remote/fact-printer.ts';
-import { contentOf, describeTask } from './render.ts';
+import { answerOf, contentOf, describeTask } from './render.ts';
 import { complain, note, sayJson } from './terminal.ts';
 
 /** C1 controls, which some terminals act on, an escape sequence, and characters that reverse the text after them. */
@@ -70,4 +70,17 @@ test('nothing that an agent streams, logs or fails with acts on the terminal', (
     complain(HOSTILE);
   });
   assert.doesNotMatch(unstyled(shown), UNSAFE);
+});
+
+test('a question that the answer already ends with is shown once', () => {
+  const asks = (said: string): Task => ({
+    ...TASK,
+    status: { state: 'input-required', message: message([{ kind: 'text', text: 'Which city?' }]) },
+    artifacts: [{ artifactId: 'a', parts: [{ kind: 'text', text: said }] }],
+  });
+  assert.equal(answerOf(asks('Let me see. Which city?')), 'Let me see. Which city?');
+  assert.equal(answerOf(asks('Let me see.')), 'Let me see.\nWhich city?');
+  const { artifacts: _, ...spoken } = asks('');
+  const history = [message([{ kind: 'text', text: 'Let me see.\n\nWhich city?' }])];
+  assert.equal(answerOf({ ...spoken, history }), 'Let me see.\n\nWhich city?');
 });

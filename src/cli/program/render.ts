@@ -1,5 +1,5 @@
 /** Formats tasks and their content as text for people. */
-import { spokenSections } from '../../client/index.ts';
+import { endsWithQuestion, spokenSections } from '../../client/index.ts';
 import { isCoderAgentOutput } from '../../protocol/development-tool/index.ts';
 import {
   type FilePart,
@@ -42,31 +42,41 @@ function describeFile({ file }: FilePart): string {
  * artifacts, the answer is empty.
  */
 export function answerOf(task: Task): string {
-  const { artifacts = [], status } = task;
-  const spoken = spokenSections(task);
-  const outputs = spoken.length > 0 ? isCoderAgentOutput : () => false;
-  const answers = artifacts.filter(({ artifactId }) => !outputs(artifactId));
-  const said = (answers.length > 0 ? answers.map(({ parts }) => parts) : spoken).map(contentOf);
-  if (isInterrupted(status.state)) return joined([...said, questionOf(task)]);
-  if (answers.length > 0) return joined(said);
+  const { status } = task;
+  const { said, hasArtifacts } = saidIn(task);
+  if (isInterrupted(status.state)) return joined([...said, questionAfterAnswer(task)]);
+  if (hasArtifacts) return joined(said);
   if (isFailure(status.state)) return '';
   return contentOf(status.message?.parts ?? []) || joined(said);
 }
 
+/** Returns what the agent has said: its artifacts or, without artifacts, the texts that it sent while it worked. */
+function saidIn(task: Task): { readonly said: readonly string[]; readonly hasArtifacts: boolean } {
+  const spoken = spokenSections(task);
+  const outputs = spoken.length > 0 ? isCoderAgentOutput : () => false;
+  const answers = (task.artifacts ?? []).filter(({ artifactId }) => !outputs(artifactId));
+  const hasArtifacts = answers.length > 0;
+  const sections = hasArtifacts ? answers.map(({ parts }) => parts) : spoken;
+  return { said: sections.map(contentOf), hasArtifacts };
+}
+
 /**
  * Returns the question of a task that waits for input: the text parts of the status or, if there are none, all its
- * parts.
+ * parts. Returns an empty text if the agent's answer ends with the question.
  */
-export function questionOf({ status }: Task): string {
+export function questionAfterAnswer(task: Task): string {
+  const { status } = task;
   if (!isInterrupted(status.state)) return '';
   const parts = status.message?.parts ?? [];
   const words = parts.filter((part) => part.kind === 'text' && part.text !== '');
-  return contentOf(words.length > 0 ? words : parts);
+  const question = contentOf(words.length > 0 ? words : parts);
+  return endsWithQuestion(saidIn(task).said.at(-1) ?? '', question) ? '' : question;
 }
 
-/** Joins texts so that each text starts on a new line. */
+/** Joins texts so that each text starts on a new line. Leaves out empty texts. */
 function joined(texts: readonly string[]): string {
-  return texts.map((text, at) => (at < texts.length - 1 ? ended(text) : text)).join('');
+  const full = texts.filter((text) => text !== '');
+  return full.map((text, at) => (at < full.length - 1 ? ended(text) : text)).join('');
 }
 
 /** Adds a line break at the end if the text is not empty and has none. */

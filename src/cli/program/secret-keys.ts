@@ -9,7 +9,7 @@ const KEY_FILE = 'secret.key';
 /** Help for the variables of every command that stores secrets. */
 export const SECRET_KEY_VARIABLES = {
   PARLEY_SECRET_KEY:
-    'A secret of your choice. It encrypts the stored secrets of webhooks, headers of registered agents and logins to MCP servers. Without it, a key is made in the data folder (secret.key).',
+    'A secret of your choice. It encrypts webhook configurations, headers of registered agents and logins to MCP servers before they are stored. Without it, a key is made in the data folder (secret.key).',
   PARLEY_PREVIOUS_SECRET_KEY:
     'The former PARLEY_SECRET_KEY. Secrets that were stored with it can still be read.',
 } as const;

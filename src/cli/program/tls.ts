@@ -1,6 +1,5 @@
 /** Reads the certificate and the key of `--tls-cert` and `--tls-key`, at the start and on SIGHUP. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { createSecureContext } from 'node:tls';
 import type { Listening, TlsPair } from '../../server.ts';
 import { reasonOf } from '../../base/index.ts';
 import { usageError } from './exit.ts';
@@ -40,8 +39,9 @@ export function readTls(values: Partial<Values<typeof TLS_FLAGS>>): TlsPair | un
     );
   }
   try {
-    // Finds keys that are too short, and errors in the rest of the chain.
-    createSecureContext({ cert, key });
+    // Finds keys that are too short, and errors in the rest of the chain. The module is loaded only here, because it takes
+    // milliseconds, and most servers start without a certificate.
+    process.getBuiltinModule('node:tls').createSecureContext({ cert, key });
   } catch (error) {
     throw usageError(
       `--tls-cert ${certFile} cannot be used (${reasonOf(error)}): every certificate in the file must be complete PEM, and an RSA key must have at least 2048 bits`,

@@ -15,7 +15,7 @@ import { createFactPrinter } from './fact-printer.ts';
 import { EXIT } from '../program/exit.ts';
 import { onInterrupt } from '../program/process-end.ts';
 import { conclude } from './outcome.ts';
-import { answerOf, contentOf, questionOf } from '../program/render.ts';
+import { answerOf, contentOf, questionAfterAnswer } from '../program/render.ts';
 import { note, sayJson, shown } from '../program/terminal.ts';
 
 /**
@@ -93,13 +93,13 @@ function createPrinter() {
         printer.remark(`· ${state}`);
       }
     },
-    /** Prints the text of the last status if it is a question, or if there was no other answer. */
+    /** Prints the whole answer if nothing of it was printed, otherwise the question of a task that waits. */
     end(task: Task | undefined): void {
       if (task && !printer.any) {
         printer.write(answerOf(task));
       } else if (task) {
         printer.breakLine();
-        printer.write(questionOf(task));
+        printer.write(questionAfterAnswer(task));
       }
       printer.breakLine();
     },

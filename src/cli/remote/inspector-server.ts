@@ -6,8 +6,8 @@ import {
   inspectorRoutes,
 } from '../../console/inspector/index.ts';
 import { LiveAccess, ticketRoute } from '../../live/index.ts';
-import { createAgent, serve } from '../../server.ts';
-import type { Logger } from '../../tasks/index.ts';
+import { serve } from '../../serve.ts';
+import { createAgent, type Logger } from '../../tasks/index.ts';
 import { VERSION } from '../program/product.ts';
 
 /** Returns the server, and `linkAt`, which returns a new link to its page at an address. */

@@ -2,6 +2,7 @@
 import { trimEndOf } from '../../base/index.ts';
 import {
   A2AError,
+  CARD_PATHS,
   v1,
   VERSIONS,
   versionOf,
@@ -46,7 +47,6 @@ export interface FoundCard {
   readonly url: string;
 }
 
-const CARD_PATHS = ['/.well-known/agent-card.json', '/.well-known/agent.json'];
 const MAX_CARD_BYTES = 2 ** 20;
 const CARD_TIMEOUT_MS = 30_000;
 

@@ -9,7 +9,6 @@ import { yesOrNo } from '../../bridge/index.ts';
 import {
   type ConfirmationOption,
   looksLikeConfirmation,
-  mayBeCommand,
   OPTION,
   readConfirmation,
   readMessage,
@@ -62,34 +61,6 @@ function takesWords({ selected_option_id: option, answer }: ToolCallConfirmation
   return option === OPTION.words && answer === undefined;
 }
 
-/**
- * Finds the answer to a question in the messages of a task. After a crash, the run may not have received this answer.
- * Messages before the request are ignored, because the same call may have asked before.
- */
-export function unheardAnswer(
-  messages: readonly Message[],
-  question: Question,
-): Answer | undefined {
-  const { correlationId } = requestOf(question);
-  const asked = messages.findLastIndex((message) =>
-    readMessage(message).some(
-      (fact) => fact.kind === 'call' && fact.call.correlationId === correlationId,
-    ),
-  );
-  if (asked < 0) return undefined;
-  return messages
-    .slice(asked + 1)
-    .filter((message) => message.role === 'user' && !isCommand(message))
-    .map((message) => answerIn(message, question))
-    .find((answer) => answer !== undefined);
-}
-
-/** Returns whether the message is a slash command. A slash command does not answer an open question. */
-function isCommand(message: Message): boolean {
-  const answers = readMessage(message).some(({ kind }) => kind === 'answer');
-  return mayBeCommand(textOf(message.parts)) && !answers;
-}
-
 /** Returns the answer to a question in a confirmation. `beside` is the text of the same message. */
 function answerFor(question: Question, confirmation: ToolCallConfirmation, beside: string): Answer {
   const { file_details, reason } = confirmation;
@@ -130,8 +101,8 @@ export function approvalIn(
 }
 
 /**
- * Returns the id of the option whose name or id equals the text. The option `modify` is excluded, because it needs
- * content.
+ * Returns the id of the option whose name or id equals the text. Ignores case, and white space around the text. The
+ * option `modify` is excluded, because it needs content.
  */
 export function exactOption(
   words: string,
@@ -144,7 +115,10 @@ export function exactOption(
   return named?.id === OPTION.modify ? undefined : named?.id;
 }
 
-/** Returns the option whose name equals the typed text. The options `answer` and `cancel` are excluded. */
+/**
+ * Returns the option whose name equals the text. Ignores case, and white space around the text. The options `answer`
+ * and `cancel` are excluded.
+ */
 export function optionNamed(
   words: string,
   options: readonly ConfirmationOption[],

@@ -3,15 +3,20 @@
  * when.
  *
  * The list is read from the session's log, so it covers all tasks of the conversation and survives a restart. When a
- * person's decision is accepted, it is copied from the task's log to the session's log. If the mode or a rule allows a
- * call that does more than read, this is recorded in the session's state, together with the result of the call.
+ * person's decision is accepted, it is copied from the task's log to the session's log. If a call runs without
+ * approval, the reason is recorded in the session's state, together with the result of the call. Calls of tools that
+ * change nothing (the effects `read` and `talk`) are not recorded.
  */
 import * as z from 'zod';
 import { createEvent, type Event, type MutableState } from '../../agent/index.ts';
 import { cutText, defined, reveal, shorten, type JsonObject } from '../../base/index.ts';
-import { hasOption, OPTION } from '../../protocol/development-tool/index.ts';
-import type { Message, Task } from '../../protocol/index.ts';
-import { CallStates, type CallDecision } from './call-states.ts';
+import {
+  hasOption,
+  OPTION,
+  type EventSource,
+  type ToolCall,
+} from '../../protocol/development-tool/index.ts';
+import type { Message } from '../../protocol/index.ts';
 
 const KEY = 'coder.approvals';
 const MAX_CALL = 2000;
@@ -36,13 +41,25 @@ const Approval = z.object({
   option: z.object({ id: z.string(), name: z.string() }).optional(),
   /** The person's own words, or the reason why the call needed no approval. */
   reason: z.string().optional(),
-  /** The client that decided, or undefined if the mode or a rule decided. `kind` is terminal, a2a, acp or http. */
+  /** The client that decided, or undefined if the call needed no approval. `kind` is terminal, a2a, acp or http. */
   by: z
     .object({ client: z.string(), name: z.string().optional(), kind: z.string().optional() })
     .optional(),
 });
 export type Approval = z.infer<typeof Approval>;
 const Approvals = z.array(Approval);
+
+/** A person's decision about a call, with the call as it was shown. */
+export interface CallDecision {
+  readonly call: ToolCall;
+  /** The id of the selected option. A text answer is mapped to the option with the same meaning. */
+  readonly option: string;
+  /** The person's own text, for example a reason or an answer. Empty if there is none. */
+  readonly words: string;
+  readonly source: EventSource | undefined;
+  /** The message with the decision. */
+  readonly message: Message;
+}
 
 /** Returns the approvals in the log of a session, oldest first. */
 export function approvalsIn(events: readonly Event[]): Approval[] {
@@ -75,11 +92,13 @@ export function revealedLine(text: string): string {
   return shorten(reveal(text.replaceAll(/\s+/g, ' ').trim()), MAX_SHOWN);
 }
 
-/** Returns the session events that record the decisions in these messages of a task. */
-export function decisionEvents(task: Task, messages: readonly Message[]): Event[] {
-  const { decisions } = new CallStates(task);
+/** Returns the session events that record those decisions of a task that are in these messages. */
+export function decisionEvents(
+  decisions: readonly CallDecision[],
+  messages: readonly Message[],
+): Event[] {
   return messages.flatMap(({ messageId }) => {
-    const own = decisions.filter((decision) => decision.messageId === messageId);
+    const own = decisions.filter(({ message }) => message.messageId === messageId);
     if (own.length === 0) return [];
     // The event is marked as an aside, so models never see it. The store ignores an event whose id it already has.
     const id = `approvals-${messageId}`;
@@ -107,7 +126,7 @@ function approvalOf({ call, option, words, source }: CallDecision): Approval & J
   };
 }
 
-/** Records in the state that the mode or a rule allows a call. */
+/** Records in the state that a call needs no approval, and why. */
 export function noteAllowed(
   { state, callId, agent }: { state: MutableState; callId: string; agent?: string | undefined },
   { tool, call, reason }: { tool: string; call: string; reason: string },
@@ -121,7 +140,8 @@ export function noteAllowed(
     reason,
     ...defined({ agent }),
   };
-  // Only the last state of a helper is copied to the session, so each state also contains the helper's earlier calls.
+  // Only the last state of a helper is copied to the session, so each state also contains the helper's earlier calls,
+  // up to the limit.
   const before = agent === undefined ? [] : (Approvals.safeParse(state.get(KEY)).data ?? []);
   const others = before.filter((each) => each.agent === agent).slice(1 - MAX_NOTED);
   state.set(KEY, [...others, noted] as (Approval & JsonObject)[]);

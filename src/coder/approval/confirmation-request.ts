@@ -7,7 +7,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import * as z from 'zod';
 import type { Question } from '../../agent/index.ts';
-import { cutText, defined, reveal, shorten, type JsonObject } from '../../base/index.ts';
+import { defined, elide, reveal, shorten, type JsonObject } from '../../base/index.ts';
 import {
   callDetails,
   ConfirmationRequest,
@@ -103,7 +103,7 @@ export function questionText(questions: readonly Question[]): string {
   return lines.join('\n\n');
 }
 
-/** Returns the names of the options that all these questions have and that need no further input. */
+/** Returns a text that lists the options that all these questions have and that need no further input. */
 function optionNames(questions: readonly Question[]): string {
   const [first = [], ...others] = questions.map((question) => requestOf(question).request.options);
   const common = first.filter(
@@ -120,18 +120,10 @@ function withCall(question: Question): string {
   const { request } = requestOf(question);
   const { tool = '', args = {}, text } = question;
   const call = { tool_name: tool, input_parameters: args, confirmation_request: request };
-  const details = bothEnds(detailText(callDetails(call)));
+  const details = elide(detailText(callDetails(call)), MAX_CALL_TEXT, MAX_CALL_END);
   // The details already contain this text.
   const repeated = request.mcp_details || text === request.generic_details?.description;
   return repeated ? details : `${shorten(reveal(text), MAX_INTRODUCTION)}\n${details}`;
-}
-
-/** Returns the text. The middle of a long text is replaced by a note. */
-function bothEnds(text: string): string {
-  if (text.length <= MAX_CALL_TEXT) return text;
-  const head = cutText(text, MAX_CALL_TEXT - MAX_CALL_END);
-  const end = text.slice(-MAX_CALL_END).toWellFormed();
-  return `${head}\n[… ${text.length - head.length - MAX_CALL_END} characters left out …]\n${end}`;
 }
 
 function withOptions({ text, options = [] }: Question): string {

@@ -7,7 +7,7 @@
  * text that `edit` requires.
  */
 import { BoundedMap } from '../../base/index.ts';
-import { inTurn } from '../files/queue.ts';
+import { fileTurns } from '../files/queue.ts';
 
 /** The session and the run that use a file. */
 export interface Actor {
@@ -50,7 +50,7 @@ export class FileChanges {
    * files.
    */
   change<T>(actor: Actor, files: readonly string[], work: () => Promise<T>): Promise<T> {
-    return inTurn(
+    return fileTurns.run(
       files.map((file) => `change ${file}`),
       async () => {
         for (const file of files) this.#check(actor, file);

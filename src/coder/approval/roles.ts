@@ -1,6 +1,6 @@
 /** The roles of the clients of a live session. turn/message-roles.ts decides which roles a message requires. */
 import type { LiveClient, LiveRole } from '../../live/client/index.ts';
-import { LIVE_ROLES } from '../../live/client/roles/index.ts';
+import { LIVE_ROLES, withView } from '../../live/client/roles/index.ts';
 import { settingsIn } from '../../protocol/development-tool/index.ts';
 import { A2AError, type Metadata, type User } from '../../protocol/index.ts';
 
@@ -22,7 +22,7 @@ export interface LiveUser extends User {
 export function rolesOf(user: User | undefined): readonly LiveRole[] {
   const roles = user?.['roles'];
   if (!Array.isArray(roles)) return LIVE_ROLES;
-  return LIVE_ROLES.filter((role) => role === 'view' || roles.includes(role));
+  return withView(roles);
 }
 
 export function requireRole(user: User | undefined, role: LiveRole): void {

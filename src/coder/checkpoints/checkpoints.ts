@@ -6,8 +6,9 @@
  * removed separately. Git stores content that several checkpoints have in common only once.
  *
  * These files are not in a checkpoint, and `restore` does not touch them: files ignored by .gitignore, folders such as
- * node_modules, files that are larger than MAX_FILE_BYTES or not readable, and repositories inside the workspace. Of
- * the permissions, only the executable bit is stored. Empty folders are not stored.
+ * node_modules, files that are larger than MAX_FILE_BYTES or not readable, files whose names are not valid UTF-8, and
+ * repositories inside the workspace. Of the permissions, only the executable bit is stored. Empty folders are not
+ * stored.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -24,7 +25,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import path from 'node:path';
-import { type JsonObject, systemCode } from '../../base/index.ts';
+import { type JsonObject, systemCode, Turns } from '../../base/index.ts';
 import * as z from 'zod';
 import { isInside } from '../files/path-rules.ts';
 import { git, GitError, joinZ, splitZ, type Place } from './git.ts';
@@ -54,8 +55,8 @@ export interface Checkpoint {
   /** Data of the caller, for example the position in the conversation. */
   readonly extra: JsonObject;
   /**
-   * Files that are not ignored but are not in the checkpoint. They are too large, not readable, or in another
-   * repository.
+   * Files that are not ignored but are not in the checkpoint: files that are too large or not readable, files whose
+   * names are not valid UTF-8, and repositories inside the workspace.
    */
   readonly skipped: readonly string[];
 }
@@ -76,11 +77,11 @@ export interface Checkpoints {
   ): Promise<Restored & { readonly before: Checkpoint }>;
   /** Returns what `restore` would change. Changes no file. */
   changes(id: string, signal?: AbortSignal): Promise<CheckpointChanges>;
-  /** Waits until all running work has ended. */
+  /** Waits until all work in the queue has ended, and removes the index file of this process. */
   close(): Promise<void>;
 }
 
-/** Thrown if checkpoints are not available, or if a checkpoint does not exist. The message is one line. */
+/** Thrown if git is missing or fails, if there are too many files, or if a checkpoint does not exist. */
 export class CheckpointError extends Error {
   override readonly name = 'CheckpointError';
   readonly code: 'no-git' | 'too-many-files' | 'not-found' | 'failed';
@@ -119,14 +120,12 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
   // A damaged index is removed, because it is only a cache.
   await git(place, ['ls-files', '-z']).catch(() => rm(index, { force: true }));
 
-  let queue: Promise<unknown> = Promise.resolve();
+  const turns = new Turns();
   let taken = 0;
   let lastAt = 0;
 
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const mine = queue.then(() => explained(work));
-    queue = mine.catch(() => {});
-    return mine;
+    return turns.run(repository, () => explained(work));
   }
 
   async function removeOld(): Promise<void> {
@@ -195,10 +194,7 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
       }),
     async close() {
       // Running work may add more work to the queue.
-      for (let last: unknown; last !== queue;) {
-        last = queue;
-        await last;
-      }
+      while (turns.length(repository) > 0) await inTurn(async () => {});
       await rm(index, { force: true });
     },
   };
@@ -246,12 +242,12 @@ async function stage(place: Place, also: readonly string[], signal: AbortSignal 
   const known = new Set(await ls('--cached'));
   const changed = new Set(await ls('--others', '--modified', '--deleted'));
   for (const file of also) if (!known.has(file)) changed.add(file);
-  const tooMany = () =>
+  const tooMany = (which: string) =>
     new CheckpointError(
       'too-many-files',
-      `no checkpoint was taken: there are more than ${MAX_FILES} files; add some of them to .gitignore`,
+      `no checkpoint was taken: there are more than ${which}; add some of them to .gitignore`,
     );
-  if (new Set([...known, ...changed]).size > MAX_FILES) throw tooMany();
+  if (new Set([...known, ...changed]).size > MAX_FILES) throw tooMany(`${MAX_FILES} files`);
 
   const skipped: string[] = [];
   const gone: string[] = [];
@@ -264,7 +260,9 @@ async function stage(place: Place, also: readonly string[], signal: AbortSignal 
     else if (state === 'gone') gone.push(file);
     else skipped.push(file);
   }
-  if (skipped.length > MAX_SKIPPED) throw tooMany();
+  if (skipped.length > MAX_SKIPPED) {
+    throw tooMany(`${MAX_SKIPPED} files that cannot be stored`);
+  }
   // Remove files that are in the index but are ignored or skipped now.
   const kept = new Set(also);
   const ignored = (await ls('--cached', '--ignored')).filter((file) => !kept.has(file));

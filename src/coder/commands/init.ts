@@ -14,6 +14,6 @@ have seen, without guesses and platitudes.`;
 export const initCommand: CoderCommand = {
   name: 'init',
   description:
-    'Inspects the workspace and writes AGENTS.md, which the agent reads at the start of every conversation.',
+    'Inspects the workspace and writes AGENTS.md, which the agent reads in every conversation.',
   prompt: (args) => ({ text: args === '' ? PROMPT : `${PROMPT}\n\n${args}`, shell: [] }),
 };

@@ -55,11 +55,26 @@ export function changingCommand(
   return typed.command.changes?.(typed.args) === true ? typed : undefined;
 }
 
-/** Returns the built-in command in a message, or undefined if there is none. */
-export function builtInCommand({ parts: [first] }: Message): Typed | undefined {
+/**
+ * Returns the built-in command in a message, or why this command cannot run. Returns undefined if the message is not a
+ * built-in command.
+ */
+export function builtInCommand({
+  parts: [first],
+}: Message): Exclude<Typed, { kind: 'text' }> | undefined {
   if (first?.kind !== 'text') return undefined;
   const typed = parseTyped(first.text, BUILT_IN);
   return typed.kind === 'text' ? undefined : typed;
+}
+
+/**
+ * Returns whether a message is a built-in command with a function, also if its arguments are invalid. Such a message
+ * never answers a question. Any other message can be an answer, such as `/tmp`: a reader of a task's log does not know
+ * which files and MCP servers had commands when the message was sent.
+ */
+export function runsAsFunction(message: Message): boolean {
+  const typed = builtInCommand(message);
+  return typed?.kind === 'problem' || typed?.command.run !== undefined;
 }
 
 /** Returns whether a message is a built-in command that can run while another call waits for an answer. */
@@ -71,8 +86,8 @@ export function runsBesideQuestion(message: Message): boolean {
 
 /**
  * Loads the commands. Also returns lines about the files that were ignored. The files are read each time, because files
- * and trust may have changed. If `workspace` is undefined, only the user's commands are loaded. The prompts of `mcp` are
- * commands too.
+ * and trust may have changed. If `workspace` is undefined, only the user's commands are loaded. The prompts of `mcp`
+ * are commands too.
  */
 export async function loadCommands(
   configFolder: string,

@@ -54,13 +54,13 @@ export interface CommandPlace extends GetAllSlashCommandsRequest {
 
 export interface CommandService {
   /**
-   * Returns the top-level commands with their subcommands. If the server has several workspaces and the request names
-   * none, the result contains no commands of a workspace.
+   * Returns the top-level commands with their subcommands. If the server has several workspaces and the request does
+   * not name one, the result contains no commands of a workspace.
    */
   list(place?: CommandPlace, call?: Call): Promise<SlashCommand[]>;
   /**
    * Starts a command as a task. The response contains the task's id as `execution_id`. The task's events contain the
-   * output. Throws if the server has several workspaces and the request names none.
+   * output. Throws if the server has several workspaces and the request does not name one.
    */
   execute(
     request: ExecuteSlashCommandRequest,
@@ -78,7 +78,7 @@ export const BESIDE = { [BESIDE_KEY]: true };
 
 /** How the agent handles a message. */
 export interface ReadMessage {
-  /** The agent that handles the message. For a command, its runner is the runner for commands. */
+  /** The agent that handles the message. If a command is run as a function, its runner is the runner for commands. */
   readonly agent: WorkspaceAgent;
   /** True if the message is not part of the conversation. */
   readonly aside: boolean;
@@ -124,7 +124,6 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
     const commands = await commandsIn(folder, agent);
     const typed = parsePath(command_path, args, commands);
     if (typed.kind === 'problem') return typed;
-    if (typed.kind === 'text') return { kind: 'problem', problem: GONE };
     const text = `/${[...typed.path, typed.args].join(' ').trim()}`;
     return { kind: 'command', text, mayAsk: typed.command.asks?.(typed.args) === true };
   }
@@ -240,9 +239,9 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
       }
       const content = typed.kind === 'command' ? typed.command.content : undefined;
       if (typed.kind === 'command' && content) {
-        const parts = async (signal: AbortSignal) => [
+        const parts: ReadMessage['parts'] = async (signal, files) => [
           ...(await content(typed.args, signal)),
-          ...(await withContext(others, agent, signal)),
+          ...(await withContext(others, agent, signal, files)),
         ];
         return { agent, aside: false, opening: [], parts };
       }

@@ -1,19 +1,20 @@
 /**
- * Applies the hunks of a patch to a text. A hunk is found by its lines. If it has a line number, the match nearest to
- * this line is used. If there is no exact match, spaces at the ends of lines are ignored. Lines that the hunk keeps
- * stay as they are in the file.
+ * Applies the hunks of a patch to a text. A hunk is found by its lines, after the previous hunk. If several places
+ * match, the one nearest to the hunk's line number is used, or the first one if the hunk has no line number. If there
+ * is no exact match, white space at the ends of lines is ignored. Lines that the hunk keeps stay as they are in the
+ * file.
  */
 import { FileError } from './file-error.ts';
 import { explainMissing } from './explain-missing.ts';
 import type { Hunk } from './patch.ts';
 
 /**
- * Maximum number of line comparisons: the number of hunks times the number of lines in the file. More would block the
- * process for seconds.
+ * Maximum number of line comparisons if there are several hunks: the number of hunks times the number of lines in the
+ * file. More would block the process for seconds.
  */
 const MAX_COMPARISONS = 20_000_000;
 
-/** Returns the new text. Lines end with LF, both in `text` and in the result. */
+/** Returns the new text. Lines end with LF, both in `text` and in the result. `shown` is the path in error messages. */
 export function applyHunks(text: string, hunks: readonly Hunk[], shown: string): string {
   const endsWithNewline = text.endsWith('\n');
   const lines = text === '' ? [] : (endsWithNewline ? text.slice(0, -1) : text).split('\n');
@@ -75,7 +76,7 @@ function place(
   return undefined;
 }
 
-/** Returns the number of lines up to the last anchor, or the first anchor that is missing. */
+/** Returns the number of lines up to and including the last anchor, and the first anchor that is missing, if any. */
 function afterAnchors(lines: readonly string[], anchors: readonly string[], from: number) {
   let start = from;
   for (const anchor of anchors) {
@@ -135,10 +136,13 @@ function noMatch(
   hunk: Hunk,
   from: number,
 ): FileError {
-  const { missing: anchor } = afterAnchors(lines, hunk.anchors ?? [], from);
+  const { missing } = afterAnchors(lines, hunk.anchors ?? [], from);
+  const anchor = hunk.anchors?.at(-1);
   let why: string;
-  if (anchor !== undefined) {
-    why = `the line ${JSON.stringify(anchor)} after its @@ is not in the file${from > 0 ? ` after line ${from}` : ''}.`;
+  if (missing !== undefined) {
+    why = `the line ${JSON.stringify(missing)} after its @@ is not in the file${from > 0 ? ` after line ${from}` : ''}.`;
+  } else if (anchor !== undefined && find(lines, old, from, withoutEnd).length > 0) {
+    why = `its lines are in the file, but not after the line ${JSON.stringify(anchor)} after its @@.`;
   } else if (find(lines, old, 0, withoutEnd).length > 0) {
     why =
       'its lines are in the file, but before the lines of the previous hunk; put the hunks in order.';

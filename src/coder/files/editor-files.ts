@@ -3,8 +3,9 @@
  * written through the editor.
  *
  * Paths are checked first, with the same rules as for files on disk. The disk is used for everything that the editor
- * cannot do: for files that are not UTF-8 text or are larger than MAX_BUFFER_BYTES, for removing a file, for changing
- * its mode, and for files that the editor does not read.
+ * cannot do: for files that are not UTF-8 text or are larger than MAX_BUFFER_BYTES, for files that the editor cannot
+ * read, and for removing a file or changing its mode. If the editor cannot write, changes are written to the disk, but
+ * files with unsaved changes are refused.
  */
 import type { EditorFiles } from '../../live/client/editor/index.ts';
 import { contentIn, isSameText } from './editor-text.ts';
@@ -54,7 +55,7 @@ export function withEditor(workspace: Workspace, files: EditorFiles): Workspace 
         if (!unsaved || unsaved.length === 0) return undefined;
         throw new FileError(
           'changed',
-          `${workspace.show(path)} is open in the editor and not saved yet; ask the user to save it`,
+          `${workspace.show(workspace.locate(path))} is open in the editor and not saved yet; ask the user to save it`,
         );
       }
       const bytes = await bufferOf(saved.path, saved.bytes);
@@ -64,7 +65,7 @@ export function withEditor(workspace: Workspace, files: EditorFiles): Workspace 
       if (!unsaved) return saved;
       throw new FileError(
         'changed',
-        `${workspace.show(path)} has unsaved changes in the editor; ask the user to save it`,
+        `${workspace.show(workspace.locate(path))} has unsaved changes in the editor; ask the user to save it`,
       );
     },
 

@@ -1,8 +1,19 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import {
+  chown,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readFile,
+  realpath,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { runTogether } from '../../../test/support/processes.ts';
 import { addMemory, loadMemory, memoryText } from './memory.ts';
 
 async function home(t: TestContext) {
@@ -50,6 +61,21 @@ test('a repository is the limit, and outside of the home folder the workspace it
   assert.deepEqual((await load()).texts, ['repo', 'app']);
 });
 
+test(
+  'the repository of another user around the workspace is not used',
+  { skip: process.getuid?.() !== 0 },
+  async (t) => {
+    const { put, load, at } = await home(t);
+    await put('home/repo/AGENTS.md', 'repo');
+    await put('home/repo/app/AGENTS.md', 'app');
+    await put('home/repo/.git', 'gitdir: elsewhere');
+    await chown(at('home/repo/.git'), 1234, 1234);
+    assert.deepEqual((await load({ home: at('elsewhere') })).texts, ['app']);
+    await chown(at('home/repo/app'), 1234, 1234);
+    assert.deepEqual((await load({ home: at('elsewhere') })).texts, ['repo', 'app']);
+  },
+);
+
 test('what is there twice is read once, empty files not at all', async (t) => {
   const { put, load, at } = await home(t);
   await put('home/repo/app/AGENTS.md', 'the same');
@@ -95,7 +121,43 @@ test('memories are added one to a line, at the same time too', async (t) => {
     '- likes tabs really\n- a\n- b\n- c\n',
   );
   assert.equal((await load()).texts.length, 1);
+  await addMemory(options.configFolder, 'two\u0007  words');
+  assert.equal(
+    await addMemory(options.configFolder, 'Two   words', { once: true }),
+    undefined,
+    'the same words with other white space are the same line',
+  );
+  assert.match(await readFile(at('config/AGENTS.md'), 'utf8'), /- two words\n$/);
   await assert.rejects(addMemory(options.configFolder, '  '), RangeError);
   await put('config/AGENTS.md', 'x'.repeat(65_530));
   await assert.rejects(addMemory(options.configFolder, 'one more'), /memory is full/);
+});
+
+test('memories that several processes add at the same time are not lost', async (t) => {
+  const { at, options } = await home(t);
+  await runTogether(
+    4,
+    `
+    const { addMemory } = await import('${path.join(import.meta.dirname, 'memory.ts')}');
+    await start();
+    for (let at = 0; at < 5; at += 1) {
+      await addMemory(${JSON.stringify(options.configFolder)}, \`\${process.argv[1]} \${at}\`);
+    }`,
+  );
+  const lines = (await readFile(at('config/AGENTS.md'), 'utf8')).trim().split('\n');
+  assert.deepEqual(
+    lines.toSorted(),
+    [0, 1, 2, 3].flatMap((number) => [0, 1, 2, 3, 4].map((note) => `- ${number} ${note}`)),
+  );
+});
+
+test('if the memory is a link, its target is written, even if the target does not exist yet', async (t) => {
+  const { at, options, put } = await home(t);
+  await put('dotfiles/README.md', 'mine');
+  await mkdir(at('config'));
+  await symlink(path.join('..', 'dotfiles', 'AGENTS.md'), at('config/AGENTS.md'));
+  await addMemory(options.configFolder, 'a');
+  await addMemory(options.configFolder, 'b');
+  assert.ok((await lstat(at('config/AGENTS.md'))).isSymbolicLink());
+  assert.equal(await readFile(at('dotfiles/AGENTS.md'), 'utf8'), '- a\n- b\n');
 });

@@ -5,25 +5,26 @@
  *
  * Parent folders are read up to the root of the repository, or up to the home folder if there is no repository. If
  * there is no repository and the workspace is outside the home folder, only the workspace itself is read. Other users
- * can write to folders such as /tmp, and must not give instructions to the agent.
+ * can write to folders such as /tmp, and must not give instructions to the agent. For the same reason, a repository
+ * counts only if its `.git` belongs to the user or to the owner of the workspace.
  *
- * The content of these files is sent to the model, so a link must not lead out of the outermost folder. If a file
- * exists twice, as a link or as a copy, only one of them is used.
+ * The content of these files is sent to the model, so a link must not lead out of the outermost folder. Only the user's
+ * memory may be a link to any file. If several files have the same content, only the last one is used.
  */
-import { realpath } from 'node:fs/promises';
+import { lstat, realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { systemCode, cutText, oneLine } from '../../base/index.ts';
+import { systemCode, cutText } from '../../base/index.ts';
 import { writePrivateFile } from '../../base/files/index.ts';
 import path from 'node:path';
+import { exclusively } from './exclusive.ts';
 import { FileError } from './file-error.ts';
 import { isInside } from './path-rules.ts';
-import { inTurn } from './queue.ts';
-import { isThere, readBounded } from './read-bounded.ts';
+import { readBounded } from './read-bounded.ts';
 
 const NAMES = ['AGENTS.md', 'GEMINI.md', 'CLAUDE.md'];
 /** Maximum size of one file. Only the start of a larger file is read. */
 const MAX_FILE_BYTES = 64 * 1024;
-/** Maximum total size of all files. The files that are nearest to the workspace take precedence. */
+/** Maximum total length of all texts. The files that are nearest to the workspace take precedence. */
 const MAX_TOTAL_CHARACTERS = 256 * 1024;
 const MAX_FOLDERS = 64;
 /** The maximum length of one entry of the user's memory. */
@@ -40,7 +41,7 @@ export interface MemoryFile {
 export interface Memory {
   /** The files, in the order in which the model reads them. */
   readonly files: readonly MemoryFile[];
-  /** One line for each file that was not read, with the reason. */
+  /** One line for each existing file that was not read, with the reason. */
   readonly problems: readonly string[];
 }
 
@@ -118,11 +119,11 @@ export async function addMemory(
   { once = false } = {},
 ): Promise<string | undefined> {
   const file = userMemoryFile(configFolder);
-  const line = oneLine(note);
+  const line = foldSpace(note);
   if (line === '' || line.length > MAX_NOTE_CHARACTERS) {
     throw new RangeError(`the text must have 1 to ${MAX_NOTE_CHARACTERS} characters`);
   }
-  return inTurn([file], async () => {
+  return exclusively(file, async () => {
     const before = await readBounded(file, MAX_FILE_BYTES).catch((error: unknown) => {
       if (systemCode(error) === 'ENOENT') return undefined;
       throw error;
@@ -135,8 +136,7 @@ export async function addMemory(
         `the memory is full (${MAX_FILE_BYTES} bytes); remove lines from ${file}`,
       );
     }
-    // If the file is a link, its target is written.
-    writePrivateFile(before?.path ?? file, added);
+    writePrivateFile(file, added);
     return file;
   });
 }
@@ -148,7 +148,7 @@ function hasLine(text: string, line: string): boolean {
   return text.split('\n').some((each) => plain(each).toLowerCase() === wanted);
 }
 
-/** Returns the text on one line, without control characters. */
+/** Returns the text on one line, with single spaces instead of white space and control characters. */
 export function foldSpace(text: string): string {
   return text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim();
 }
@@ -160,8 +160,15 @@ async function foldersAround(workspace: string, home: string): Promise<string[]>
     around.unshift(path.dirname(around[0]!));
   }
   for (let at = around.length - 1; at >= 0; at -= 1) {
-    if (await isThere(path.join(around[at]!, '.git'))) return around.slice(at);
+    if (await isRepository(around[at]!, workspace)) return around.slice(at);
   }
   const realHome = await realpath(home).catch(() => home);
   return around.filter((folder) => folder === workspace || isInside(realHome, folder));
+}
+
+/** Returns whether the folder has a `.git` that belongs to the user or to the owner of the workspace. */
+async function isRepository(folder: string, workspace: string): Promise<boolean> {
+  const git = await lstat(path.join(folder, '.git')).catch(() => undefined);
+  if (git === undefined) return false;
+  return git.uid === process.getuid?.() || git.uid === (await lstat(workspace)).uid;
 }

@@ -22,3 +22,21 @@ test('a file with an invalid name is ignored, and the message has the whole rule
   assert.equal(problems.length, 2);
   assert.match(problems[0]!, /_draft\.md is ignored: .* must start with a letter or a digit/);
 });
+
+test('if a folder has too many names, a message says that the rest is ignored', async (t) => {
+  const configFolder = await mkdtemp(path.join(tmpdir(), 'parley-own-'));
+  t.after(() => rm(configFolder, { recursive: true, force: true }));
+  const folder = path.join(configFolder, 'commands');
+  await mkdir(folder);
+  for (let at = 1; at <= 1001; at += 1) await writeFile(path.join(folder, `n${at}.txt`), '');
+  await writeFile(path.join(folder, 'ship.md'), 'Ship it.');
+  const { found, problems } = await readOwnFiles(
+    { configFolder, workspace: configFolder, trusted: false },
+    { folder: 'commands', what: 'command', depth: 2, max: 10 },
+    ({ text }) => text,
+  );
+  assert.equal(found.size, 0);
+  assert.deepEqual(problems, [
+    `${folder} has more than 1000 files and folders: the rest is ignored`,
+  ]);
+});

@@ -10,8 +10,9 @@ import { FileError } from './file-error.ts';
 import { readBounded } from './read-bounded.ts';
 
 const MAX_FILE_BYTES = 64 * 1024;
+/** Maximum number of files and folders that are looked at, in a folder and its subfolders together. */
 const MAX_ENTRIES = 1000;
-/** The name of a file or folder, and of a skill. */
+/** The names that files (without the extension), folders and skills may have. */
 export const OWN_NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
 /** The folders with these files, in the configuration folder and in `.parley` of a workspace. */
@@ -30,6 +31,7 @@ export interface OwnFile {
   /** The names of the folders and of the file, without the extension. */
   readonly names: readonly string[];
   readonly source: 'user' | 'workspace';
+  /** The path where the file was found. It may contain links. */
   readonly file: string;
   /** The real path of the file, without links. */
   readonly path: string;
@@ -56,8 +58,8 @@ export function workspaceOwnFolder(workspace: string, folder: OwnFolder): string
 
 /**
  * Reads all files and converts each of them with `parse`, which throws an error with the file's problem. `problems` has
- * a line for each file that was ignored and for each folder that cannot be read. If there are more than `max` files,
- * one line covers all files beyond this number.
+ * a line for each file that was ignored and for each folder that cannot be read. If there are more than `max` files or
+ * more than MAX_ENTRIES names, one line covers all files beyond this number.
  */
 export async function readOwnFiles<T>(
   { configFolder, workspace, trusted }: OwnPlace,
@@ -110,7 +112,7 @@ function namesOf(root: string, file: string, { only }: OwnFilesOptions): string[
   return path.relative(root, file).slice(0, -'.md'.length).split(path.sep);
 }
 
-/** Returns the files in a folder and its subfolders, sorted by name. */
+/** Returns the files in a folder and its subfolders, in the order of their names. */
 async function filesIn(
   root: string,
   { depth: maxDepth, only }: OwnFilesOptions,
@@ -125,14 +127,21 @@ async function filesIn(
       }
       return [];
     });
-    // The other files of a skill are not searched.
+    // In the folder of a skill, only this file is read.
     if (only !== undefined && depth > 1) {
       if (names.includes(only)) files.push(path.join(folder, only));
       return;
     }
     for (const name of names.toSorted()) {
       seen += 1;
-      if (seen > MAX_ENTRIES) return;
+      if (seen > MAX_ENTRIES) {
+        if (seen === MAX_ENTRIES + 1) {
+          problems.push(
+            `${root} has more than ${MAX_ENTRIES} files and folders: the rest is ignored`,
+          );
+        }
+        return;
+      }
       const file = path.join(folder, name);
       const stats = await stat(file).catch(() => undefined);
       if (stats?.isDirectory() && depth < maxDepth) await walk(file, depth + 1);

@@ -2,14 +2,15 @@
 import { basename } from 'node:path';
 import { formatPatch, structuredPatch } from 'diff';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
-import { cutText, sizeOf } from '../../base/index.ts';
+import { cutText } from '../../base/index.ts';
+import { binaryNote, noDiffNote, truncatedNote } from '../../protocol/schema-free/index.ts';
 import { binaryKind } from './text.ts';
 import type { Change } from './write.ts';
 
-/** Maximum length of the old and of the new content. A person can edit the new content only if it is complete. */
+/** Maximum length of the old content, and of the new content. A person can edit only complete new content. */
 const MAX_CONTENT = 256 * 1024;
 const MAX_DIFF = 64 * 1024;
-/** Maximum number of differences. If there are more, no diff is shown, because the comparison would take too long. */
+/** Limits of the comparison. If it exceeds one of them, a note is shown instead of the diff. */
 const MAX_DIFFERENCES = 4000;
 const MAX_DIFF_MS = 1000;
 
@@ -52,22 +53,22 @@ function formatDiff(oldName: string, newName: string, old: string, next: string)
   });
   if (patch === undefined) {
     const lines = (text: string): number => text.split('\n').length;
-    return `--- ${oldName}\n+++ ${newName}\n[too many differences to show: ${lines(old)} lines become ${lines(next)}]\n`;
+    return `--- ${oldName}\n+++ ${newName}\n${noDiffNote(lines(old), lines(next))}`;
   }
   const headers = { includeIndex: false, includeUnderline: false, includeFileHeaders: true };
   return cut(formatPatch(patch, headers), MAX_DIFF);
 }
 
-/** Truncates a text at the end of a line. */
+/** Truncates a text, at the end of a line if possible, and adds a note. */
 function cut(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const kept = cutText(text, limit);
   const end = kept.lastIndexOf('\n') + 1;
   const whole = end > 0 ? kept.slice(0, end) : `${kept}\n`;
-  return `${whole}[truncated: ${sizeOf(text.length - whole.length)} more]\n`;
+  return `${whole}${truncatedNote(text.length - whole.length)}`;
 }
 
 function readable(bytes: Buffer): string {
   const kind = binaryKind(bytes);
-  return kind === undefined ? bytes.toString() : `[${kind}, ${sizeOf(bytes.length)}]\n`;
+  return kind === undefined ? bytes.toString() : binaryNote(kind, bytes.length);
 }

@@ -1,15 +1,16 @@
 /**
- * The folders that the coding agent works in. The tools that read and write files there use only this module.
+ * The folders that the coding agent works in. The tools open, read and write files there only through this module.
  *
  * A path from a model or a peer is relative to the first root, or absolute inside one of the roots. First, `..` is
- * resolved in the text. Then links are followed, and the real path must be inside a root too. This is guaranteed even
- * if a link is replaced at the same time (see files/path-handle.ts).
+ * resolved in the text. Then links are followed, and the real path must be inside a root too. On Linux, this is
+ * guaranteed even if a link is replaced at the same time. On other systems, most such replacements are detected (see
+ * files/path-handle.ts).
  *
  * - Only regular files and folders are used. Devices, pipes and sockets are refused, and so are /proc, /sys and /dev.
  * - A file is replaced by renaming a complete new file, so readers see either the old or the new content. Its mode is
  *   kept. A link at the end of the path is followed if its target is a file inside a root. The link itself stays.
- * - `.git`, `.parley/settings.json` and Parley's own folders for settings and data can be read but not written, even
- *   under other names that lead to them.
+ * - `.git`, `.parley/settings.json` and Parley's own folders for settings and data can be read but not written. This
+ *   also applies to links that lead to them, and to names that some file systems treat as equal (see path-rules.ts).
  * - A hard link cannot be distinguished from a file. Reading it returns the shared content. Writing it to the disk
  *   creates a new file, so the content of a file outside the roots does not change. A file system that is mounted
  *   inside a root counts as inside.
@@ -20,7 +21,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { openAccess, type Access } from './access.ts';
 import { toFileError, FileError } from './file-error.ts';
 import { canPin, sameFile, type PathHandle } from './path-handle.ts';
-import { inTurn } from './queue.ts';
+import { fileTurns } from './queue.ts';
 import type { ByteReader } from './read-lines.ts';
 import { MAX_TEXT_BYTES } from './text.ts';
 import { changed, checkFile, createWriter, type Snapshot, type Writer } from './write.ts';
@@ -50,7 +51,10 @@ export interface Workspace extends Writer, Pick<Access, 'roots' | 'locate' | 'sh
    * MAX_TEXT_BYTES.
    */
   read(path: string, maxBytes?: number): Promise<Snapshot | undefined>;
-  /** Runs the work while no other work in this process uses any of these files. */
+  /**
+   * Runs the work after all earlier work for any of these files. Only work that is passed to this method is queued, in
+   * all workspaces of this process.
+   */
   exclusively<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>;
 }
 
@@ -147,7 +151,7 @@ export async function openWorkspace(
       const keys = await Promise.all(
         paths.map(async (path) => (await realPath(path)) ?? locate(path)),
       );
-      return inTurn([...new Set(keys)], work);
+      return fileTurns.run(keys, work);
     },
   };
 }

@@ -2,11 +2,12 @@
  * Applies changes to several files, either all of them or none.
  *
  * First all new content is written to temporary files next to the old files and flushed to the disk. Most errors happen
- * in this step, before any file has changed. Then each temporary file is renamed. If a rename fails, the earlier
- * renames are undone.
+ * in this step, before any file has changed. Then the temporary files are renamed, and other files are removed. If one
+ * of these changes fails, the earlier changes are undone. If an undo fails too, this file keeps its new state.
  *
  * If there is an editor, new files and files that were read from the editor are written through the editor, after the
- * same checks. If the editor refuses to write a file, the change fails.
+ * same checks. If the editor refuses to write a file, the change fails. Moved files are written to the disk, because an
+ * editor cannot set their mode.
  */
 import { randomBytes } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
@@ -37,7 +38,7 @@ export interface Snapshot {
 
 /** The change of one file. */
 export interface Change {
-  /** The path as the caller specified it. */
+  /** A path inside the workspace, absolute or relative to the first root. */
   readonly path: string;
   /** The old content, or undefined if the file must not exist yet. */
   readonly before: Snapshot | undefined;
@@ -45,6 +46,8 @@ export interface Change {
   readonly after: Buffer | undefined;
   /** Whether the file is executable. If undefined, the executable bits are unchanged. */
   readonly executable?: boolean | undefined;
+  /** The file whose mode and owner a new file gets. */
+  readonly like?: Snapshot | undefined;
 }
 
 /** A name in an open folder. */
@@ -77,15 +80,17 @@ export interface Writer {
 
 export interface ApplyOptions {
   readonly editor?: EditorFiles;
-  /** A signal that stops writing further files. It is needed, because an editor may wait long for a person. */
+  /** If aborted, the earlier changes are undone. This is needed because an editor may wait long for a person. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Creates a writer. Nothing is written into the folders `own`. */
+/**
+ * Creates a writer. Nothing is written into the folders `own`, except into a workspace that is inside one of them.
+ */
 export function createWriter(access: Access, own: readonly string[]): Writer {
   const { roots, locate, show, rootOf, openHandle } = access;
 
-  /** Throws if the name is protected, or if a protected name is a link to this path. */
+  /** Throws if the name is protected, if a protected name is a link to this path, or if it is in a folder of `own`. */
   async function refuseProtected(absolute: string): Promise<void> {
     const root = rootOf(absolute);
     if (root === undefined) throw outside(show(absolute));
@@ -112,8 +117,8 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
   }
 
   /**
-   * Returns the real path of the file that a change applies to. A link at the end of the path is followed if its target
-   * is a file inside a root.
+   * Returns the real path of the file that a change applies to, or the absolute path if the file does not exist yet. A
+   * link at the end of the path is followed if its target is a file inside a root. Throws if a link is to be removed.
    */
   async function destination(path: string, removes: boolean): Promise<string> {
     const absolute = locate(path);
@@ -140,7 +145,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     }
   }
 
-  /** Opens the deepest existing folder of the path. */
+  /** Opens the folder, or its nearest existing parent if it does not exist. */
   async function nearest(absolute: string): Promise<PathHandle> {
     try {
       return await openHandle(absolute, show(absolute));
@@ -238,7 +243,12 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
       const temporary =
         change.after === undefined || editor
           ? undefined
-          : await writeTemporary(folder, change.after, change.before?.stats, change.executable);
+          : await writeTemporary(
+              folder,
+              change.after,
+              (change.before ?? change.like)?.stats,
+              change.executable,
+            );
       return { change, place, temporary, editor };
     } catch (error) {
       await folder?.[Symbol.asyncDispose]();
@@ -310,7 +320,8 @@ async function writeTemporary(
 ): Promise<string> {
   const name = `.parley-${randomBytes(8).toString('hex')}.tmp`;
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-  const mode = executable === true ? 0o777 : 0o666;
+  // A private file must stay private while it is written.
+  const mode = like !== undefined ? 0o600 : executable === true ? 0o777 : 0o666;
   const handle = await open(folder.at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
   try {
     await handle.writeFile(bytes);
@@ -347,13 +358,16 @@ async function undo({ change, place: { folder, name }, editor }: Staged): Promis
   return rename(folder.at(temporary), folder.at(name));
 }
 
-/** Returns the editor if it can write this file. An editor writes new files, and files that were read from it. */
+/**
+ * Returns the editor if it can write this file. An editor writes new files that were not moved, and files that were
+ * read from it.
+ */
 function writerFor(
-  { before, after, executable }: Change,
+  { before, after, executable, like }: Change,
   files: EditorFiles | undefined,
 ): EditorWriter | undefined {
   if (!files?.write || after === undefined || executable !== undefined) return undefined;
-  if (before && !before.buffer) return undefined;
+  if (before ? !before.buffer : like) return undefined;
   return { read: (path) => files.read(path), write: (path, text) => files.write!(path, text) };
 }
 

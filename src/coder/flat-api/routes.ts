@@ -9,9 +9,11 @@
  *   POST /executeCommand       {command, args[], contextId?, workspacePath?}           {name, data}
  *
  * A task created by POST /tasks is `submitted` until its first message, which may come through any API. An error is
- * `{error}` with the matching HTTP status. An answer that arrives too late gets 409.
+ * `{error}`, with a `reason` and other details if there are any, and has the matching HTTP status. A message that the
+ * task does not accept in its state, such as a late answer, gets 409.
  */
 import { randomUUIDv7 } from 'node:crypto';
+import { lineSafe } from '../../base/index.ts';
 import { EXTENSION_URI } from '../../protocol/development-tool/index.ts';
 import { parseWith, type A2AError, type Call } from '../../protocol/index.ts';
 import type { JsonRoute, OwnRoute, RouteReply, StreamRoute } from '../../http/index.ts';
@@ -79,7 +81,7 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
       return {
         stream,
         frame: ({ event, seq }) => framed(events.take(event), seq),
-        failure: (error) => `data: ${JSON.stringify(flatError(error).body)}\n\n`,
+        failure: (error) => `data: ${lineSafe(JSON.stringify(flatError(error).body))}\n\n`,
       };
     },
   };
@@ -142,7 +144,7 @@ function framed(events: readonly object[], seq: number | undefined): string {
   return events
     .map((event, at) => {
       const id = seq !== undefined && at === events.length - 1 ? `id: ${seq}\n` : '';
-      return `${id}data: ${JSON.stringify(event)}\n\n`;
+      return `${id}data: ${lineSafe(JSON.stringify(event))}\n\n`;
     })
     .join('');
 }

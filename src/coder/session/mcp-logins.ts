@@ -1,6 +1,7 @@
 /**
  * Stores the logins to MCP servers in `mcp-logins` in the data folder. Only the user may read these files. They are
- * encrypted if there is a secret key.
+ * encrypted if there is a secret key. Only one process at a time changes a login, because many authorization servers
+ * accept a refresh token only once.
  *
  * A login belongs to the name and the URL of a server. If the URL in the settings changes, the tokens are not sent to
  * the new address.
@@ -14,7 +15,7 @@ import { writePrivateFile } from '../../base/files/index.ts';
 import { fetchNamedBy } from '../../base/net/index.ts';
 import type { McpAuthorization } from '../../agent/index.ts';
 import { mcpAuthorization, type McpLogins } from '../../agent/internal/index.ts';
-import { inTurn } from '../files/queue.ts';
+import { exclusively } from '../files/exclusive.ts';
 import { readText } from '../settings/settings.ts';
 
 const MAX_RESPONSE_BYTES = 1024 * 1024;
@@ -67,15 +68,16 @@ export function mcpLogins(
   return {
     load,
     update: (change) =>
-      inTurn([file], async () => {
+      exclusively(file, async () => {
         const text = JSON.stringify(await change(await load()));
         writePrivateFile(file, `${JSON.stringify(sealed(text, file, place))}\n`);
       }),
-    async remove() {
-      const existed = (await readText(file)) !== undefined;
-      await rm(file, { force: true });
-      return existed;
-    },
+    remove: () =>
+      exclusively(file, async () => {
+        const existed = (await readText(file)) !== undefined;
+        await rm(file, { force: true });
+        return existed;
+      }),
   };
 }
 

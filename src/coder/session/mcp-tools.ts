@@ -1,11 +1,11 @@
 /**
  * The tools, prompts and resources of MCP servers. The approval policy applies to tool calls. It also applies to
  * resources, because a tool reads them. If a server is unavailable, the agent works without this server. The first turn
- * waits for a server that is slow to start. Later turns use its tools as soon as it has answered.
+ * waits up to TIMEOUT_MS for a server that is slow to start. Later turns use its tools as soon as it has answered.
  */
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { cutText, pause, raceAbort, reasonOf, shorten, type JsonObject } from '../../base/index.ts';
+import { cutText, raceAbort, reasonOf, rest, shorten, type JsonObject } from '../../base/index.ts';
 import {
   type McpPrompt,
   type McpResource,
@@ -25,14 +25,14 @@ import { storedAuthorization, type LoginPlace } from './mcp-logins.ts';
 import type { ToolCallRequest } from './opening-calls.ts';
 import { mcpAvailable, mcpUnavailable, type Notify } from './notices.ts';
 
-/** How long a turn waits for a server that is starting. */
+/** Maximum time that a turn waits for a server that is starting. */
 const TIMEOUT_MS = 10_000;
-/** How long a turn waits for a server that timed out in an earlier turn. */
+/** Maximum time that a turn waits for a server that timed out in an earlier turn. */
 const RETRY_TIMEOUT_MS = 100;
 /** Maximum length of the instructions of one server, and of all servers together, in characters. */
 const MAX_INSTRUCTIONS = 4_000;
 const MAX_ALL_INSTRUCTIONS = 16_000;
-/** Delay before the prompts of a server are read again. */
+/** Delay before the prompts of a server are read again, because they changed while they were read. */
 const REREAD_MS = 100;
 const NOT_YET = 'the server has not answered yet; its tools are left out until it does';
 
@@ -58,7 +58,7 @@ export interface McpToolsOptions {
   readonly saveFile?: SaveMcpFile;
   /** The place where logins to servers in the settings are stored. If undefined, no login is used. */
   readonly logins?: LoginPlace;
-  /** How long the first turn waits for a server. Default: ten seconds. */
+  /** Maximum time that the first turn waits for a server, in milliseconds. Default: TIMEOUT_MS. */
   readonly timeoutMs?: number;
 }
 
@@ -115,8 +115,8 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions) {
   }
 
   /**
-   * Reads the prompts of a server again, and notifies the clients if the prompts have changed. Sends one request at a
-   * time, even if the server reports several changes. Never rejects.
+   * Reads the prompts of a server, and calls `promptsChanged` if they have changed. Sends one request at a time, even
+   * if the server reports several changes. Never rejects.
    */
   function readPrompts(name: string, set: McpToolset): Promise<void> {
     const running = reads.get(name);
@@ -129,7 +129,7 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions) {
       await readNow(name, set);
       while (read.again && !closing.signal.aborted) {
         read.again = false;
-        await pause(REREAD_MS, closing.signal).catch(() => {});
+        await rest(REREAD_MS, closing.signal);
         await readNow(name, set);
       }
     };
@@ -280,7 +280,7 @@ function withTimeout(set: Toolset, timeoutMs: number): Look {
   let late = false;
 
   function ask(): Promise<readonly Tool[]> {
-    // This signal is never aborted. The request ends only when the server is closed.
+    // This signal is never aborted. A request without an answer ends only when the toolset is closed.
     const unending = new AbortController().signal;
     asked ??= Promise.resolve(set.tools(unending)).finally(() => (asked = undefined));
     return asked;

@@ -6,13 +6,13 @@ import type { Logger } from '../../tasks/index.ts';
 
 export type Notify = (notice: OwnerNotice) => void;
 
-/** Writes the notices to the log. A retry is not a problem yet, because the request may still succeed. */
+/** Writes the notices to the log. A retry is logged as information, because the request may still succeed. */
 export function logNotices(logger: Logger): Notify {
   return (notice) => {
     if (notice.kind === 'retry') logger.info({ problem: notice.text }, 'retrying a model request');
     else if (notice.level === 'error')
       logger.warn({ problem: notice.text }, 'a problem for the operator');
-    else logger.info({ note: notice.text }, 'a problem is solved');
+    else logger.info({ note: notice.text }, 'a note for the operator');
   };
 }
 

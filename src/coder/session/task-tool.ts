@@ -2,9 +2,9 @@
  * The `task` tool, which gives a job to a helper. The helper works in its own conversation and returns a report. Users
  * see the helper's calls, thoughts and questions with the helper's name.
  *
- * Without a name, the helper has the tools and the model of the agent, except `web_search`. A helper with a file
- * (helpers/definition.ts) has at most these tools. They are the same tools, so the policy of the session applies to each
- * call. A helper cannot call other helpers.
+ * A call without the argument `helper` starts the default helper, which has the model of the session and the tools of
+ * the agent, except `web_search` and `task`. A helper with a file (helpers/definition.ts) has at most these tools. They
+ * are the same tools, so the policy of the session applies to each call. A helper cannot call other helpers.
  *
  * A remote helper is an A2A agent. The prompt leaves this machine, so a call needs approval like other requests to the
  * network.
@@ -69,11 +69,13 @@ conversation.`;
 /** The key of the number of helpers that a run has started. */
 const STARTED_KEY = 'temp:coder.helpers';
 const MAX_STARTED = 32;
-const MAX_REMOTE_ANSWER = 200_000;
+/** Maximum length of a helper's report, in characters. */
+const MAX_REPORT = 200_000;
 
 /**
- * Returns the displayed name of the agent or server behind a call. For a `task` call, this is the name of the helper.
- * For any other call, it is the name of the MCP server whose tool is called.
+ * Returns the displayed name of the agent or server behind a call. For a `task` call, this is the name of the helper,
+ * or the name of the job if the call does not name a helper. For any other call, it is the name of the MCP server whose
+ * tool is called.
  */
 export function speakerOf(
   call: { readonly tool_name: string; readonly input_parameters: JsonObject } | undefined,
@@ -83,13 +85,13 @@ export function speakerOf(
   }
   const { helper, name } = call?.input_parameters ?? {};
   for (const given of [helper, name]) {
-    if (typeof given === 'string' && given.trim() !== '') return oneLine(given);
+    if (typeof given === 'string' && given.trim() !== '') return shortLine(given);
   }
   return DEFAULT_HELPER;
 }
 
-function oneLine(text: string): string {
-  return text.trim().replaceAll(/\s+/g, ' ').slice(0, 80);
+function shortLine(text: string): string {
+  return cutText(text.trim().replaceAll(/\s+/g, ' '), 80);
 }
 
 export interface TaskToolOptions {
@@ -163,7 +165,7 @@ export function plainTaskTool(options: TaskToolOptions, effect: Effect = 'talk')
       }
       try {
         const report = await toolOf(helper).run({ request: prompt }, context);
-        return typeof report === 'string' ? cutText(report, MAX_REMOTE_ANSWER) : report;
+        return typeof report === 'string' ? cutText(report, MAX_REPORT) : report;
       } catch (error) {
         const failure = failureIn(error);
         if (!failure) throw error;
@@ -183,8 +185,8 @@ export function plainTaskTool(options: TaskToolOptions, effect: Effect = 'talk')
 }
 
 function titleOf({ helper, name, prompt }: Arguments): string {
-  const who = helper === undefined ? 'Helper' : `Helper ${oneLine(helper)}`;
-  return `${who}: ${name ?? oneLine(prompt)}`;
+  const who = helper === undefined ? 'Helper' : `Helper ${shortLine(helper)}`;
+  return `${who}: ${name ?? shortLine(prompt)}`;
 }
 
 function descriptionWith(helpers: readonly HelperDefinition[]): string {
@@ -196,7 +198,7 @@ function descriptionWith(helpers: readonly HelperDefinition[]): string {
   return `${DESCRIPTION} The helpers that you can name:\n${lines.join('\n')}`;
 }
 
-/** Returns a helper that works in this process. Without a definition, it has all tools. */
+/** Returns a helper that works in this process. Without a definition or a list of tools, it has all of `tools`. */
 function local(options: TaskToolOptions, helper: LocalHelper | undefined): Agent {
   const { instruction, tools, notify } = options;
   let { model } = options;

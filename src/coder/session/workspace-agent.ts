@@ -41,7 +41,7 @@ import { ownTools } from './own-tools.ts';
 import { remoteHelpers } from './task-tool.ts';
 import { pricesWith } from './prices.ts';
 import { modelChoices, sessionModel } from './session-model.ts';
-import { openSavedRules } from '../settings/saved-rules.ts';
+import { openSavedRules, type RuleChanges } from '../settings/saved-rules.ts';
 import { noteCallUsage } from './usage.ts';
 import type { Settings } from '../settings/schema.ts';
 import { openSandbox } from '../shell/sandbox.ts';
@@ -77,7 +77,8 @@ export interface CommonOptions {
   /** The names of other models that sessions can select, for lists. */
   readonly models?: readonly string[];
   /**
-   * Notifies the person who runs the program about events of the model and the MCP servers. Default: writes to the log.
+   * Shows a notice to the person who runs the program, for example about a model or an MCP server. Default: writes it
+   * to the log.
    */
   readonly notify?: Notify;
   /**
@@ -102,8 +103,11 @@ export interface WorkspaceAgentOptions extends CommonOptions, Modes {
   readonly folder: string;
   readonly settings: Settings;
   readonly changes: FileChanges;
-  /** The rules that were removed from the settings since the process started. See settings/saved-rules.ts. */
-  readonly removedRules: Set<string>;
+  /** How many rules of the policy in `settings` are the user's. */
+  readonly userRules: number;
+  readonly ruleChanges: RuleChanges;
+  /** How many rules in `ruleChanges` had been saved before `settings` were read. */
+  readonly knownRules: number;
   readonly editors: Editors;
   readonly sandbox: boolean;
   /** The MCP servers of a client, in addition to the servers in the settings. */
@@ -140,7 +144,9 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
     configFolder,
     root,
     rules: settings.policy ?? [],
-    removed: options.removedRules,
+    userRules: options.userRules,
+    changes: options.ruleChanges,
+    known: options.knownRules,
   });
   const guard: GuardOptions = {
     root,
@@ -318,14 +324,14 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
       plugins: [changesPlugin(options.changes), endPlugin(hooks)],
       limits: defined({ steps: settings.limits?.maxSteps }),
     }),
-    /** The tools, except the tools in `own` and the tools of MCP servers. */
+    /** The tools with the workspace's model, except the tools in `own` and the tools of MCP servers. */
     tools: [...basic, ...searchOf(model)],
     /** The tools that depend on files: `task` with its helpers, and `skill`. */
     own: { ...mine.toolset(model), load: mine.load },
     mcp,
     /** The rules of the settings. */
     savedRules,
-    /** Returns the checkpoints. Returns undefined if git is missing or the folder has too many files. */
+    /** Returns the checkpoints, or undefined if they cannot be opened, for example because git is missing. */
     checkpoints,
     /** Describes a call in one line, for people. */
     describe: (name: string, args: JsonObject) => ofTool(name, (tool) => tool.describe(args)),

@@ -29,6 +29,7 @@ import { ModelNames } from './model-names.ts';
 import { sessionKey, sessionName, type SessionOwner } from './session-owner.ts';
 import { openWorkspaceAgent, type CommonOptions, type WorkspaceAgent } from './workspace-agent.ts';
 import type { ApprovalMode } from '../approval/rule.ts';
+import type { RuleChanges } from '../settings/saved-rules.ts';
 import { loadSettings } from '../settings/settings.ts';
 import { isTrusted } from '../settings/trust.ts';
 import { guardedFetch } from '../../base/net/index.ts';
@@ -97,7 +98,7 @@ export async function openWorkspaceAgents(options: WorkspaceAgentsOptions) {
   const agents = new Map<string, Opened>();
   const changes = new FileChanges();
   const editors = new Editors();
-  const removedRules = new Set<string>();
+  const ruleChanges: RuleChanges = { saved: [], removed: new Set() };
   /** The settings of sessions whose first message was accepted, but whose first turn has not stored them yet. */
   const claims = new BoundedMap<AgentSettings>(MAX_CLAIMS);
 
@@ -218,9 +219,10 @@ export async function openWorkspaceAgents(options: WorkspaceAgentsOptions) {
 
   async function open({ folder, autoExecute, mcpServers }: Choice): Promise<WorkspaceAgent> {
     const { configFolder, logger } = options;
+    const knownRules = ruleChanges.saved.length;
     const trusted = await isTrusted(configFolder, folder);
     const place = { configFolder, workspace: folder, trusted };
-    const { settings, untrusted } = await loadSettings(place);
+    const { settings, userRules, untrusted } = await loadSettings(place);
     // The program has already shown this warning for the roots.
     if (untrusted !== undefined && !roots.includes(folder)) {
       logger.warn({ file: untrusted }, 'settings ignored: the workspace is not trusted');
@@ -229,10 +231,12 @@ export async function openWorkspaceAgents(options: WorkspaceAgentsOptions) {
     return openWorkspaceAgent({
       ...options,
       changes,
-      removedRules,
+      ruleChanges,
+      knownRules,
       editors,
       folder,
       settings,
+      userRules,
       mode,
       loosest:
         options.loosest ?? (options.allowAutoExecute || mode === 'yolo' ? 'yolo' : 'auto-edit'),

@@ -9,27 +9,46 @@ export interface SavedRulesOptions {
   readonly root: string;
   /** The rules of the settings when the agent was opened. */
   readonly rules: readonly PolicyRule[];
-  /** The removed rules, as JSON. All agents of the process share this set, because a removed rule ends for all of them. */
+  /** How many of these rules are the user's. They come first, and the workspace's rules after them. */
+  readonly userRules: number;
+  readonly changes: RuleChanges;
+  /** How many rules in `changes` had been saved before the settings were read. The settings contain them. */
+  readonly known: number;
+}
+
+/** The changes of the user's rules since the process started. All agents of the process share them. */
+export interface RuleChanges {
+  /** The rules that were saved, oldest first. */
+  readonly saved: PolicyRule[];
+  /** The rules that were removed, as JSON. */
   readonly removed: Set<string>;
 }
 
 export function openSavedRules(options: SavedRulesOptions) {
-  const { configFolder, root, rules, removed } = options;
-  const current = () => rules.filter((rule) => !removed.has(JSON.stringify(rule)));
+  const { configFolder, root, rules, userRules: count, known } = options;
+  const { saved, removed } = options.changes;
+  const remaining = (list: readonly PolicyRule[]) =>
+    list.filter((rule) => !removed.has(JSON.stringify(rule)));
+  /** The rules are in the same order as after a restart: a saved rule is the user's last rule. */
+  const current = () =>
+    remaining([...rules.slice(0, count), ...saved.slice(known), ...rules.slice(count)]);
   const isHere = ({ workspace }: PolicyRule) => workspace === undefined || workspace === root;
   return {
     /** Returns the rules in force. */
     current,
-    /** Saves a rule in the user's settings for later sessions. */
+    /** Saves a rule in the user's settings for later sessions, in this process and in others. */
     async save(rule: PolicyRule): Promise<void> {
-      removed.delete(JSON.stringify(rule));
       await saveRule(configFolder, rule);
+      removed.delete(JSON.stringify(rule));
+      saved.push(rule);
     },
     /** Returns the rules that apply to this workspace: `own` from the user's settings, `others` from the workspace's. */
     async list() {
       const own = (await userRules(configFolder)).filter(isHere);
-      const known = new Set(own.map((rule) => JSON.stringify(rule)));
-      const others = current().filter((rule) => isHere(rule) && !known.has(JSON.stringify(rule)));
+      const texts = new Set(own.map((rule) => JSON.stringify(rule)));
+      const others = remaining(rules.slice(count)).filter(
+        (rule) => isHere(rule) && !texts.has(JSON.stringify(rule)),
+      );
       return { own, others };
     },
     /** Removes the rules that allow something and have this id from the user's settings. Returns the removed rules. */

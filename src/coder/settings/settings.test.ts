@@ -1,8 +1,19 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  lstat,
+  mkdir,
+  mkdtemp,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { runTogether } from '../../../test/support/processes.ts';
 import type { PolicyRule } from '../approval/rule.ts';
 import { settingsJsonSchema } from './schema.ts';
 import {
@@ -36,6 +47,7 @@ test('without files there are no settings', async (t) => {
   const { config, workspace } = await folders(t);
   assert.deepEqual(await loadSettings({ configFolder: config, workspace, trusted: true }), {
     settings: {},
+    userRules: 0,
     files: [],
   });
 });
@@ -48,11 +60,13 @@ test("a workspace's settings count only when it is trusted", async (t) => {
   await writeFile(theirs, '{ "approval": "yolo", }');
   assert.deepEqual(await loadSettings({ configFolder: config, workspace, trusted: false }), {
     settings: { approval: 'ask', model: 'offline' },
+    userRules: 0,
     files: [mine],
     untrusted: theirs,
   });
   assert.deepEqual(await loadSettings({ configFolder: config, workspace, trusted: true }), {
     settings: { approval: 'yolo', model: 'offline' },
+    userRules: 0,
     files: [mine, theirs],
   });
 });
@@ -259,6 +273,70 @@ test('rules that are saved at the same time are all there', async (t) => {
   await Promise.all(rules.map((each) => saveRule(config, each)));
   const { settings } = await loadSettings({ configFolder: config, trusted: false });
   assert.deepEqual(settings.policy, rules);
+});
+
+test('rules that several processes save and remove at the same time are not lost', async (t) => {
+  const { config } = await folders(t);
+  const old = Array.from({ length: 4 }, (_, index) => rule(`old ${index}`));
+  for (const each of old) await saveRule(config, each);
+  await runTogether(
+    4,
+    `
+    const { removeRules, saveRule } = await import('${path.join(import.meta.dirname, 'settings.ts')}');
+    const [config, number] = [${JSON.stringify(config)}, process.argv[1]];
+    await start();
+    for (let at = 0; at < 5; at += 1) {
+      await saveRule(config, { tool: 'run_shell_command', pattern: \`new \${number} \${at}\`, decision: 'allow' });
+      await removeRules(config, ({ pattern }) => pattern === \`old \${number}\`);
+    }`,
+  );
+  const patterns = (await userRules(config)).map(({ pattern }) => pattern ?? '');
+  assert.deepEqual(
+    patterns.toSorted(),
+    [0, 1, 2, 3].flatMap((number) => [0, 1, 2, 3, 4].map((at) => `new ${number} ${at}`)),
+  );
+});
+
+test('folders that several processes trust at the same time are not lost', async (t) => {
+  const { root, config } = await folders(t);
+  const projects = Array.from({ length: 4 }, (_, number) => path.join(root, `project-${number}`));
+  for (const project of projects) await mkdir(project);
+  await runTogether(
+    4,
+    `
+    const { trust } = await import('${path.join(import.meta.dirname, 'trust.ts')}');
+    const projects = ${JSON.stringify(projects)};
+    await start();
+    for (let at = 0; at < 5; at += 1) {
+      await trust(${JSON.stringify(config)}, projects[process.argv[1]], at % 2 === 0);
+    }`,
+  );
+  for (const project of projects) assert.equal(await isTrusted(config, project), true, project);
+});
+
+test('if the settings are a link, rules are saved in its target, and the link stays', async (t) => {
+  const { root, config } = await folders(t);
+  const file = path.join(config, 'settings.json');
+  const target = path.join(root, 'dotfiles.json');
+  await symlink(path.join('..', '..', 'dotfiles.json'), file);
+  for (const text of [undefined, '{ "theme": "dark" } // mine\n']) {
+    if (text !== undefined) await writeFile(target, text);
+    await saveRule(config, rule('ls'));
+    await saveRule(config, rule('pwd'));
+    await removeRules(config, ({ pattern }) => pattern === 'ls');
+    assert.ok((await lstat(file)).isSymbolicLink());
+    assert.ok((await lstat(target)).isFile());
+    assert.deepEqual(parseSettings(target, await readFile(target, 'utf8')).policy, [rule('pwd')]);
+  }
+  assert.match(await readFile(target, 'utf8'), /mine/);
+});
+
+test('if the settings are a link to a folder, saving a rule fails', async (t) => {
+  const { root, config } = await folders(t);
+  const file = path.join(config, 'settings.json');
+  await symlink(root, file);
+  await assert.rejects(saveRule(config, rule('ls')), { name: 'SettingsError' });
+  assert.ok((await lstat(file)).isSymbolicLink());
 });
 
 test('an invalid file is not overwritten', async (t) => {

@@ -15,8 +15,8 @@ import { isLocalServer } from '../../agent/providers/index.ts';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { writePrivateFile } from '../../base/files/index.ts';
 import { JsoncError, parseJsonc, problemsIn } from '../../base/jsonc/index.ts';
+import { exclusively } from '../files/exclusive.ts';
 import { OWN_FOLDERS, workspaceOwnFolder } from '../files/own-files.ts';
-import { inTurn } from '../files/queue.ts';
 import { isThere, readBounded } from '../files/read-bounded.ts';
 import { problemOf } from '../approval/policy.ts';
 import type { PolicyRule } from '../approval/rule.ts';
@@ -42,6 +42,8 @@ export class SettingsError extends Error {
 
 export interface LoadedSettings {
   readonly settings: Settings;
+  /** How many of the policy's rules are the user's. They come first, and the workspace's rules after them. */
+  readonly userRules: number;
   /** The files that the settings came from. */
   readonly files: readonly string[];
   /** The settings file or the folder of commands, helpers or skills that was ignored, because the workspace is not trusted. */
@@ -67,7 +69,8 @@ export async function loadSettings(options: {
   const user = await readSettings(userFile);
   const files = user ? [userFile] : [];
   const settings = user ?? {};
-  if (workspace === undefined) return { settings, files };
+  const found = { settings, userRules: settings.policy?.length ?? 0, files };
+  if (workspace === undefined) return found;
 
   const file = workspaceSettingsFile(workspace);
   // No file in an untrusted workspace is read, so such a file cannot cause an error.
@@ -75,12 +78,12 @@ export async function loadSettings(options: {
     const own = [file, ...OWN_FOLDERS.map((folder) => workspaceOwnFolder(workspace, folder))];
     const there = await Promise.all(own.map(isThere));
     const untrusted = own.find((_, at) => there[at]);
-    return { settings, files, ...(untrusted !== undefined && { untrusted }) };
+    return { ...found, ...(untrusted !== undefined && { untrusted }) };
   }
   const own = await readSettings(file, await realpath(workspace));
-  if (!own) return { settings, files };
+  if (!own) return found;
   refuseKeys(file, own);
-  return { settings: mergeSettings(settings, own), files: [...files, file] };
+  return { ...found, settings: mergeSettings(settings, own), files: [...files, file] };
 }
 
 /**
@@ -99,7 +102,7 @@ function refuseKeys(file: string, { providers = {} }: Settings): void {
   }
 }
 
-/** Merges settings. Fields of `over` override fields of `under`. */
+/** Merges the user's settings (`under`) and the workspace's settings (`over`) by the rules at the top of this file. */
 export function mergeSettings(under: Settings, over: Settings): Settings {
   // A repository must not choose where notifications are sent.
   const { notify: _, ...allowed } = over;
@@ -167,7 +170,7 @@ export function readWith<T>(file: string, text: string, schema: z.ZodType<T>): T
  */
 export async function saveRule(configFolder: string, rule: PolicyRule): Promise<void> {
   const file = userSettingsFile(configFolder);
-  await inTurn([file], async () => {
+  await exclusively(file, async () => {
     const text = await readEditable(file);
     if (text.trim() === '') {
       writePrivateFile(file, `${JSON.stringify({ policy: [rule] }, null, 2)}\n`);
@@ -204,8 +207,10 @@ export async function removeRules(
   configFolder: string,
   matches: (rule: PolicyRule) => boolean,
 ): Promise<readonly PolicyRule[]> {
+  // If there is nothing to remove, no lock file is created.
+  if (!(await userRules(configFolder)).some(matches)) return [];
   const file = userSettingsFile(configFolder);
-  return inTurn([file], async () => {
+  return exclusively(file, async () => {
     const text = await readEditable(file);
     if (text.trim() === '') return [];
     const { policy = [] } = parseSettings(file, text);

@@ -8,7 +8,7 @@ import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod';
 import { writePrivateFile } from '../../base/files/index.ts';
-import { inTurn } from '../files/queue.ts';
+import { exclusively } from '../files/exclusive.ts';
 import { readText, readWith } from './settings.ts';
 
 const Trusted = z.strictObject({ folders: z.array(z.string()).max(10_000) });
@@ -36,7 +36,7 @@ export async function trust(
 ): Promise<void> {
   const folder = await realpath(workspace);
   const file = trustFile(configFolder);
-  await inTurn([file], async () => {
+  await exclusively(file, async () => {
     const others = (await trustedFolders(configFolder)).filter((each) => each !== folder);
     const folders = trusted ? [...others, folder] : others;
     writePrivateFile(file, `${JSON.stringify({ folders }, null, 2)}\n`);

@@ -3,10 +3,10 @@
  * and may stop it there.
  *
  * As in the local shell, the command is run by bash, its standard input is empty, and it has a timeout. The command
- * inherits the editor's environment, in which known secrets are empty (see environment.ts). The editor kills the
- * processes of a command.
+ * inherits the editor's environment, in which known secrets are empty (see environment.ts). After a timeout or a
+ * cancellation, the editor is asked to kill the command.
  */
-import { setTimeout as delay } from 'node:timers/promises';
+import { pause } from '../../base/index.ts';
 import { ToolError } from '../../agent/index.ts';
 import {
   EditorError,
@@ -17,7 +17,7 @@ import { terminalEnvironment } from './environment.ts';
 import { LIVE_BYTES, liveInterval, type Outcome, type Shell } from './shell.ts';
 import { createTranscript, type Transcript } from './transcript.ts';
 
-/** Maximum output that the editor keeps, in bytes. It is larger than a transcript of the output. */
+/** Maximum output that the editor keeps, in bytes. A transcript keeps less text than this. */
 const OUTPUT_BYTES = 128 * 1024;
 /** Minimum interval between two requests for the output. Each request returns the whole output. */
 const POLL_MS = 500;
@@ -91,7 +91,7 @@ async function follow(
   try {
     for (;;) {
       const interval = Math.max(POLL_MS, liveInterval(performance.now() - began));
-      await delay(interval, undefined, { signal: ended, ref: false });
+      await pause(interval, ended);
       const recent = (await transcriptOf(terminal)).tail(LIVE_BYTES);
       if (recent !== last && !ended.aborted) onOutput(recent);
       last = recent;

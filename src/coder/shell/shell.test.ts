@@ -244,6 +244,19 @@ test('there is a limit to background jobs, and those that ended do not count', a
   await shell.start('sleep 1000');
 });
 
+test('of the ended jobs, those that ended last are kept', async (t) => {
+  const shell = await shellIn(t);
+  const long = await shell.start('sleep 1000');
+  for (let number = 0; number < 16; number++) {
+    const short = await shell.start('true');
+    await until(() => short.outcome());
+  }
+  await long.stop();
+  await until(() => long.outcome());
+  const kept = shell.jobs().map(({ id }) => id);
+  assert.deepEqual([kept.length, kept[0], kept[1]], [16, 'job-1', 'job-3']);
+});
+
 test('a command that is being started when the shell is closed is ended too', async (t) => {
   const shell = await shellIn(t);
   const running = shell.run('sleep 1000', { signal: never });

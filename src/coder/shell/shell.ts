@@ -24,11 +24,11 @@ export interface ShellOptions {
   /** The root of the workspace. */
   readonly cwd: string;
   readonly sandbox?: Sandbox | undefined;
-  /** The environment that commands inherit, without Parley's secrets. Default: the environment of this process. */
+  /** The environment that commands inherit. Parley's secrets are removed from it. Default: that of this process. */
   readonly environment?: NodeJS.ProcessEnv;
   /**
-   * The shell of a person who types the commands themselves. It gets the whole environment. By default, commands run in
-   * bash, without Parley's secrets.
+   * The shell program of a person who types the commands themselves. It gets the whole environment, with Parley's
+   * secrets. By default, commands run in bash, without these secrets.
    */
   readonly personal?: string | undefined;
   /** Starts a program. Tests replace this function to run programs without a terminal. */
@@ -77,7 +77,7 @@ export interface Shell extends AsyncDisposable {
   ): Promise<Readonly<Record<string, string>> | undefined>;
   /** Starts a background job. */
   start(command: string, timeoutMs?: number): Promise<Job>;
-  /** Returns the running jobs and the last ended jobs, oldest first. */
+  /** Returns the running jobs and the jobs that ended last, in the order in which they were started. */
   jobs(): readonly Job[];
   /** Kills all running commands and jobs. */
   close(): Promise<void>;
@@ -123,6 +123,8 @@ export function openShell(options: ShellOptions): Shell {
   const running = new Set<Execution>();
   const starting = new Set<Promise<unknown>>();
   const jobs = new Map<string, Job>();
+  /** The ids of the ended jobs that are kept, in the order in which they ended. */
+  const ended: string[] = [];
   let lastJob = 0;
   let closed = false;
 
@@ -234,10 +236,10 @@ export function openShell(options: ShellOptions): Shell {
       stop: () => execution.stop(),
     };
     jobs.set(job.id, job);
-    void done.then((ended) => {
-      outcome = ended;
-      const over = [...jobs.values()].filter((other) => other.outcome() !== undefined);
-      for (const old of over.slice(0, -MAX_ENDED_JOBS)) jobs.delete(old.id);
+    void done.then((result) => {
+      outcome = result;
+      ended.push(job.id);
+      if (ended.length > MAX_ENDED_JOBS) jobs.delete(ended.shift()!);
     });
     return job;
   }

@@ -1,11 +1,21 @@
 import assert from 'node:assert/strict';
-import { chmod, readdir, readFile, stat, symlink } from 'node:fs/promises';
+import {
+  chmod,
+  open,
+  readdir,
+  readFile,
+  stat,
+  symlink,
+  writeFile,
+  type FileHandle,
+} from 'node:fs/promises';
 import { test } from 'node:test';
 import { createTwoFilesPatch } from 'diff';
 import fc from 'fast-check';
 import { toolContext } from '../../../test/support/tool-context.ts';
 import { call, callRich, makeWorkspace } from '../../../test/support/workspace.ts';
 import { applyHunks } from '../files/apply-hunks.ts';
+import { withEditor } from '../files/editor-files.ts';
 import { parsePatch } from '../files/parse-patch.ts';
 import { applyPatchTool } from './apply-patch.ts';
 
@@ -134,6 +144,66 @@ test('a file that moves can still be run', async (t) => {
   assert.notEqual((await stat(at('b.sh'))).mode & 0o100, 0);
 });
 
+test('a file that moves keeps its mode', async (t) => {
+  const { workspace, at } = await makeWorkspace(t, { secret: 'x\n' });
+  await chmod(at('secret'), 0o600);
+  const patch = begin('*** Update File: secret', '*** Move to: sub/secret');
+  await call(applyPatchTool(workspace), { patch });
+  assert.equal((await stat(at('sub/secret'))).mode & 0o777, 0o600);
+});
+
+test('a file that moves keeps its mode if there is an editor too', async (t) => {
+  const { workspace, at } = await makeWorkspace(t, { secret: 'x\n' });
+  await chmod(at('secret'), 0o600);
+  const editor = {
+    read: (path: string) => readFile(path, 'utf8').catch(() => ''),
+    write: (path: string, text: string) => writeFile(path, text),
+  };
+  const tool = applyPatchTool(workspace, () => withEditor(workspace, editor));
+  await call(tool, { patch: begin('*** Update File: secret', '*** Move to: b', '@@', '-x', '+y') });
+  assert.equal((await stat(at('b'))).mode & 0o777, 0o600);
+  assert.equal(await readFile(at('b'), 'utf8'), 'y\n');
+});
+
+test('a private file is private while it is written, too', async (t) => {
+  const { workspace, at } = await makeWorkspace(t, { secret: 'x\n' });
+  await chmod(at('secret'), 0o600);
+  await using opened = await open(at('secret'));
+  const modes: number[] = [];
+  const handles = Object.getPrototypeOf(opened) as FileHandle;
+  t.mock.method(handles, 'writeFile', async function (this: FileHandle, content: Buffer) {
+    modes.push((await this.stat()).mode & 0o777);
+    await this.write(content);
+  });
+  const lines = ['*** Update File: secret', '@@', '-x', '+y'];
+  await call(applyPatchTool(workspace), { patch: begin(...lines) });
+  assert.deepEqual(modes, [0o600]);
+  assert.equal(await readFile(at('secret'), 'utf8'), 'y\n');
+});
+
+test('a new file does not get the mode of a file that was at its path in between', async (t) => {
+  const { workspace, at } = await makeWorkspace(t, { secret: 'x\n', plain: '' });
+  await chmod(at('secret'), 0o600);
+  const lines = ['*** Update File: secret', '*** Move to: b', '*** Delete File: b'];
+  const patch = begin(...lines, '*** Add File: b', '+new');
+  await call(applyPatchTool(workspace), { patch });
+  assert.equal((await stat(at('b'))).mode, (await stat(at('plain'))).mode);
+});
+
+test('a file that a patch moves and enlarges must not exceed the size limit', async (t) => {
+  const { workspace } = await makeWorkspace(t, { a: `${'x'.repeat(8 * 2 ** 20)}\n` });
+  const added = `+${'y'.repeat(3 * 2 ** 20)}`;
+  const patch = begin('*** Update File: a', '*** Move to: b', '@@', added);
+  await assert.rejects(call(applyPatchTool(workspace), { patch }), /b would be larger than 10/);
+});
+
+test('a file with a mode can be added and moved in one patch', async (t) => {
+  const add =
+    'diff --git a/a b/a\nnew file mode 100644\n--- /dev/null\n+++ b/a\n@@ -0,0 +1 @@\n+x\n';
+  const move = 'diff --git a/a b/b\nrename from a\nrename to b\n';
+  assert.deepEqual(await patched(t, {}, add + move), { b: 'x\n' });
+});
+
 test('wrong numbers, missing blanks and a fence around the patch do not matter', async (t) => {
   const file = 'a\n\nb\nc\nd\ne\n';
   const patch =
@@ -184,6 +254,10 @@ const MISFITS: Readonly<Record<string, readonly [patch: string, message: RegExp]
   'an anchor that is not there': [
     begin('*** Update File: a', '@@ nowhere', '-two', '+2'),
     /"nowhere" after its @@ is not in the file/,
+  ],
+  'lines before the anchor of their own hunk': [
+    begin('*** Update File: a', '@@ two', '-one', '+1'),
+    /its lines are in the file, but not after the line "two" after its @@/,
   ],
   'a file that is not there': [begin('*** Update File: x', '-a', '+b'), /x does not exist/],
   'a deletion of nothing': [begin('*** Delete File: x'), /x does not exist/],
@@ -236,6 +310,44 @@ test('the preview has a diff for each file, and a move is one', async (t) => {
   const { response } = await callRich(tool, { patch });
   assert.equal(response, 'Moved a to c, deleted b.');
 });
+
+const HIDDEN: Record<string, [string[], string[]]> = {
+  'new content at the old path of a moved file': [
+    ['*** Update File: a', '*** Move to: c', '*** Add File: a', '+new'],
+    ['a/a b/a', 'a/a b/c'],
+  ],
+  'the removal of a file that is moved and then deleted': [
+    ['*** Update File: a', '*** Move to: c', '*** Delete File: c'],
+    ['a/a /dev/null'],
+  ],
+  'the removal of a file and another file at its new path': [
+    ['*** Update File: a', '*** Move to: c', '*** Delete File: c', '*** Add File: c', '+new'],
+    ['a/a /dev/null', '/dev/null b/c'],
+  ],
+  'the removal of a file that is moved twice': [
+    ['*** Update File: a', '*** Move to: c', '*** Update File: c', '*** Move to: d'],
+    ['a/a /dev/null', '/dev/null b/d'],
+  ],
+  'the old content of a file that a moved file replaces': [
+    ['*** Delete File: b', '*** Update File: a', '*** Move to: b'],
+    ['a/b b/b', 'a/a /dev/null'],
+  ],
+};
+for (const [name, [lines, shown]] of Object.entries(HIDDEN)) {
+  test(`the preview shows ${name}`, async (t) => {
+    const { workspace } = await makeWorkspace(t, { a: '1\n', b: '2\n' });
+    const preview = await applyPatchTool(workspace).preview(
+      { patch: begin(...lines) },
+      toolContext(),
+    );
+    assert.ok(preview.kind === 'edit');
+    const headers = preview.diffs.map(({ formatted_diff }) => {
+      const [, from, to] = /^--- (.*)\n\+\+\+ (.*)\n/.exec(formatted_diff ?? '')!;
+      return `${from} ${to}`;
+    });
+    assert.deepEqual(headers, shown);
+  });
+}
 
 const line = fc.constantFrom(
   'a',

@@ -43,12 +43,14 @@ diff or this format:
 *** End Patch
 Give about three lines of context around each change, exactly as they are in the file.`;
 
-/** The state of a file while the patch is applied in memory. */
+/** A file while the patch is applied in memory. `path` is its real path. */
 interface Working {
   readonly path: string;
   readonly before: Snapshot | undefined;
   after: Buffer | undefined;
   executable?: boolean | undefined;
+  /** The old file of a moved file. */
+  like?: Snapshot | undefined;
 }
 
 export function applyPatchTool(workspace: Workspace, viewOf?: ViewOf): CoderTool {
@@ -90,6 +92,15 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
     return { shown: workspace.show(workspace.locate(path)), file };
   }
 
+  /** Sets the new content of a file. */
+  function put(file: Working, after: Buffer, shown: string): void {
+    count(after.length);
+    if (after.length > MAX_TEXT_BYTES) {
+      throw new FileError('too-large', `${shown} would be larger than ${sizeOf(MAX_TEXT_BYTES)}`);
+    }
+    file.after = after;
+  }
+
   for (const patch of patches) {
     const { shown, file } = await take(patch.path);
     if (patch.kind === 'add') {
@@ -99,8 +110,11 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
           `${shown} already exists, so it cannot be added; update the file instead`,
         );
       }
-      file.after = Buffer.from(applyHunks('', patch.hunks, shown));
+      put(file, Buffer.from(applyHunks('', patch.hunks, shown)), shown);
       file.executable = patch.executable;
+      // An earlier file that was moved to this path has been moved on or deleted.
+      file.like = undefined;
+      moves.delete(file.path);
       done.push(`added ${shown}`);
     } else {
       if (file.after === undefined) {
@@ -117,7 +131,7 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
         file.after = undefined;
         done.push(`deleted ${shown}`);
       } else if (patch.moveTo === undefined) {
-        file.after = after;
+        put(file, after, shown);
         file.executable = patch.executable ?? file.executable;
         done.push(`updated ${shown}`);
       } else {
@@ -128,27 +142,25 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
             `${target.shown} already exists, so ${shown} cannot be moved there`,
           );
         }
-        target.file.after = after;
+        put(target.file, after, target.shown);
+        target.file.like = file.before ?? file.like;
         target.file.executable = patch.executable ?? runnable(file);
         file.after = undefined;
         moves.set(target.file.path, file.path);
         done.push(`moved ${shown} to ${target.shown}`);
       }
     }
-    count(file.after?.length ?? 0);
-    if ((file.after?.length ?? 0) > MAX_TEXT_BYTES) {
-      throw new FileError('too-large', `${shown} would be larger than ${sizeOf(MAX_TEXT_BYTES)}`);
-    }
   }
 
   const changes = [...files.values()].filter(
-    ({ before, after, executable }) => executable !== undefined || !sameBytes(before?.bytes, after),
+    ({ before, after, executable }) =>
+      (executable !== undefined && after !== undefined) || !sameBytes(before?.bytes, after),
   );
   const summary = `${done.join(', ')}.`;
   return { changes, moves, summary: summary[0]?.toUpperCase() + summary.slice(1) };
 }
 
-/** Returns the content after all hunks have been applied. Line ends and the byte order mark are kept. */
+/** Returns the content after the hunks have been applied. Keeps CRLF line ends and the byte order mark. */
 function patched(content: Buffer, { hunks }: FilePatch, shown: string): Buffer {
   if (hunks.length === 0) return content;
   const { text, bom } = decodeText(content, shown);

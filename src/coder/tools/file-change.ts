@@ -1,5 +1,5 @@
 /**
- * The common part of write_file, edit and apply_patch, which read files, plan changes, and show or apply these changes.
+ * The common part of write_file, edit and apply_patch: planning changes, showing them in a preview, and applying them.
  *
  * A change that a person approved is applied exactly as it was shown, or not at all. The preview contains a
  * fingerprint, which is a hash of the old files. The answer contains the fingerprint too, and the call fails if a file
@@ -16,10 +16,10 @@ import { fingerprintOf, newContentOf, type CoderTool, type Display, type Preview
 import type { Change, Snapshot, Workspace } from '../files/workspace.ts';
 import { defineTool, type ToolDefinition, type ViewOf } from './define-tool.ts';
 
-/** Maximum size of a plan that is kept in memory between the preview and the run. */
+/** Maximum size of a plan, in bytes of old and new content, that is kept in memory between the preview and the run. */
 const MAX_KEPT_BYTES = 2 ** 20;
 
-/** Planned changes that belong together. */
+/** The changes of one call. */
 export interface Plan {
   readonly changes: readonly Change[];
   /** The old paths of moved files, by their new paths. */
@@ -34,7 +34,7 @@ interface FileChangeDefinition<Input extends z.ZodObject> extends Pick<
 > {
   /** Returns the paths of the files that the call changes. */
   readonly paths: (args: z.output<Input>) => readonly string[];
-  /** Plans the changes. `files` are the files as the session's editor shows them. */
+  /** Plans the changes. `files` is the workspace as the editor shows it, or on disk if there is no editor. */
   readonly plan: (args: z.output<Input>, files: Workspace) => Promise<Plan>;
 }
 
@@ -114,7 +114,7 @@ function sameContent(one: Snapshot | undefined, other: Snapshot | undefined): bo
   return one.stats.mode === other.stats.mode && one.bytes.equals(other.bytes);
 }
 
-/** Returns the plan with the person's modification. Throws if the person saw another plan. */
+/** Returns the plan with the person's modification. Throws if a file has changed since the person saw the preview. */
 function asAnswered(
   planned: Plan,
   { confirmation: answer }: ToolContext,
@@ -152,15 +152,23 @@ function fingerprint(changes: readonly Change[], workspace: Workspace): string {
   return hash.digest('hex');
 }
 
+/** Returns a diff for each changed file. A moved file has one diff, from the old path to the new path. */
 function diffsOf({ changes, moves }: Plan, workspace: Workspace): FileDiff[] {
-  const left = new Set(moves?.values());
-  return changes
-    .filter(({ path }) => !left.has(path))
-    .map((change) => {
-      const from = moves?.get(change.path);
-      const before = changes.find(({ path }) => path === from)?.before ?? change.before;
-      return fileDiff({ ...change, before }, (path) => workspace.show(path), from);
-    });
+  const show = (path: string): string => workspace.show(path);
+  /** The removed files whose removal is part of the diff of a moved file. */
+  const covered = new Set<Change>();
+  const sources = changes.map(({ path, before, after }) => {
+    // A moved file that replaces another file has a diff with the content that it replaces.
+    if (before !== undefined || after === undefined) return undefined;
+    const source = changes.find((other) => other.path === moves?.get(path));
+    if (source && source.after === undefined) covered.add(source);
+    return source;
+  });
+  return changes.flatMap((change, at) => {
+    if (covered.has(change)) return [];
+    const source = sources[at];
+    return [fileDiff({ ...change, before: source?.before ?? change.before }, show, source?.path)];
+  });
 }
 
 function displayOf(planned: Plan, workspace: Workspace): Display {

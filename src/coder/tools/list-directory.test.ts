@@ -31,10 +31,11 @@ test('a full folder is cut, and says so', async (t) => {
   assert.match(lines.at(-1) ?? '', /^\[1000 of 1005 names/);
 });
 
-test('a name with a line feed is one line', async (t) => {
+test('a name and a link target with a line feed are one line', async (t) => {
   const { workspace, at } = await makeWorkspace(t);
   await writeFile(at('a\nb'), '');
-  assert.equal(await call(listDirectoryTool(workspace), {}), '"a\\nb" (0 bytes)');
+  await symlink('c\nd', at('link'));
+  assert.equal(await call(listDirectoryTool(workspace), {}), '"a\\nb" (0 bytes)\nlink -> "c\\nd"');
 });
 
 test('a file is not a folder', async (t) => {

@@ -74,16 +74,20 @@ async function namesIn(folder: PathHandle, signal: AbortSignal) {
 }
 
 async function line(folder: PathHandle, name: string): Promise<string> {
-  // A name may contain a line feed, which would break the list.
-  // oxlint-disable-next-line no-control-regex -- searches for control characters
-  const shown = /[\u0000-\u001f\u007f]/.test(name) ? JSON.stringify(name) : name;
+  const shown = printable(name);
   try {
     const stats = await lstat(folder.at(name));
     if (stats.isDirectory()) return `${shown}/`;
-    if (stats.isSymbolicLink()) return `${shown} -> ${await readlink(folder.at(name))}`;
+    if (stats.isSymbolicLink()) return `${shown} -> ${printable(await readlink(folder.at(name)))}`;
     return stats.isFile() ? `${shown} (${sizeOf(stats.size)})` : `${shown} (not a file)`;
   } catch {
-    // The file was removed in the meantime, or is not readable.
+    // The file was removed in the meantime, or its folder cannot be accessed.
     return shown;
   }
+}
+
+/** Quotes a name with control characters, because a line feed in a name would break the list. */
+function printable(name: string): string {
+  // oxlint-disable-next-line no-control-regex -- searches for control characters
+  return /[\u0000-\u001f\u007f]/.test(name) ? JSON.stringify(name) : name;
 }

@@ -144,3 +144,11 @@ test('arguments that make no sense are refused', async (t) => {
   ];
   for (const args of wrong) assert.throws(() => run.parse!(args), Error, JSON.stringify(args));
 });
+
+test('the model reads the default timeout of the settings', async (t) => {
+  const root = await realpath(await mkdtemp(path.join(tmpdir(), 'parley-run-')));
+  await using shell = openShell({ cwd: root });
+  t.after(() => rm(root, { recursive: true }));
+  const { parameters } = runShellCommandTool({ shell, root, timeoutMs: 300_000 });
+  assert.match(JSON.stringify(parameters), /Default: 300000; a background job has no timeout/);
+});

@@ -16,32 +16,36 @@ const DEFAULT_TIMEOUT_MS = 2 * 60_000;
 const MAX_TIMEOUT_MS = 60 * 60_000;
 const DESCRIBED = 120;
 
-const Arguments = z.strictObject({
-  command: z
-    .string()
-    .min(1)
-    .max(MAX_LINE)
-    .refine((text) => !text.includes('\0'), 'a command must not contain NUL')
-    .describe('The command line, for bash. It runs in the root of the workspace.'),
-  timeout_ms: z
-    .int()
-    .min(1)
-    .max(MAX_TIMEOUT_MS)
-    .optional()
-    .describe('The timeout in milliseconds. Default: two minutes.'),
-  background: z
-    .boolean()
-    .optional()
-    .describe('Start the command and return at once, for servers and watchers. See shell_jobs.'),
-});
+/** Returns the schema of the arguments. The description of the timeout contains the default. */
+const argumentsWith = (timeoutMs: number) =>
+  z.strictObject({
+    command: z
+      .string()
+      .min(1)
+      .max(MAX_LINE)
+      .refine((text) => !text.includes('\0'), 'a command must not contain NUL')
+      .describe('The command line, for bash. It runs in the root of the workspace.'),
+    timeout_ms: z
+      .int()
+      .min(1)
+      .max(MAX_TIMEOUT_MS)
+      .optional()
+      .describe(
+        `The timeout in milliseconds. Default: ${timeoutMs}; a background job has no timeout by default.`,
+      ),
+    background: z
+      .boolean()
+      .optional()
+      .describe('Start the command and return at once, for servers and watchers. See shell_jobs.'),
+  });
 
 const DESCRIPTION = `Runs a command line with bash in the workspace and returns its output, exit code and duration. The \
 command is not interactive: standard input is empty, and pagers and editors are off. Of a long output, only the start \
 and the end are kept. Processes that are still running when the command ends are killed. To start a server, use \
-"background". To read its output or to stop it, use shell_jobs. A background job has no timeout unless one is given. \
-Most commands need the approval of a person. Commands that only read the workspace (ls, cat, head, tail, wc, file, stat, \
-du, grep, rg, find, git status, log, diff, show, blame, branch --list) do not, if the line contains only these \
-commands and pipes: no redirection, no other operator, no expansion.`;
+"background". To read its output or to stop it, use shell_jobs. Most commands need the approval of a person. Commands \
+that only read the workspace (ls, cat, head, tail, wc, file, stat, du, grep, rg, find, git status, log, diff, show, \
+blame, branch --list) do not, if the line contains only these commands and pipes: no redirection, no other \
+operator, no expansion.`;
 
 const SANDBOXED = ` Commands run in a sandbox: there is no network, and only the workspace and /tmp can be written. In \
 the workspace, .git and .parley are read-only, so git cannot add, commit or switch branches; ask the user to do it.`;
@@ -54,7 +58,7 @@ export interface RunShellCommandOptions {
   readonly terminalsOf?: (context: ToolContext) => EditorTerminals | undefined;
   /** The root of the workspace, which is shown to people. */
   readonly root: string;
-  /** The timeout of commands without `timeout_ms`. */
+  /** The timeout of commands in the foreground without `timeout_ms`. Default: two minutes. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -63,7 +67,7 @@ export function runShellCommandTool(options: RunShellCommandOptions): CoderTool 
   return defineTool({
     name: 'run_shell_command',
     description: options.sandboxed === true ? DESCRIPTION + SANDBOXED : DESCRIPTION,
-    input: Arguments,
+    input: argumentsWith(timeoutMs),
     effect: 'execute',
     describe({ command, background }) {
       const short = shorten(command.trim().replaceAll(/\s+/g, ' '), DESCRIBED);

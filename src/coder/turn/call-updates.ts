@@ -71,7 +71,7 @@ export function unreported(
   const response =
     error.type === 'outcome_unknown'
       ? 'outcome unknown: the process ended while this call was being made'
-      : 'stopped: the helper ended before this call';
+      : 'stopped: the helper ended before this call did';
   return { kind: 'function-response', id, name, response, isError: true, error };
 }
 

@@ -2,17 +2,17 @@
  * The coding agent behind the A2A server, with the development-tool extension.
  *
  * The bridge runs the turns (bridge/turn.ts). presenter.ts decides which events of a turn a peer receives,
- * approval/answers.ts interprets answers, and approval/call-states.ts decides which answers are accepted.
+ * approval/answers.ts interprets answers, and call-states.ts decides which answers are accepted.
  *
- * - In a live session, or if the extension is active, a message to a completed task starts the next turn. Otherwise a
- *   completed task accepts no more messages.
+ * - A message to a completed task starts the next turn in a live session, if the extension is active, or if the client
+ *   uses gemini-cli's dialect. Otherwise a completed task accepts no more messages.
  * - A confirmation is accepted while the task waits, and also while it works, because other calls of the turn may be
  *   running. The first answer to a call counts. A later answer is refused, with the name of the client that answered
  *   first.
  * - A text answer to a confirmation is the name or id of an option, yes or no. Any other text declines the call, and
  *   the model gets the text as the reason. A message that names only the context, and not the task, is an answer if
- *   its text is exactly the name or id of an option. It is also an answer if the only open question is one of the
- *   model.
+ *   its text is the name or id of an option of each call that waits. It is also an answer if the only call that waits
+ *   asks a question and needs no approval (`answersCalls`).
  * - After a crash the turn continues. Calls that were running are not repeated. Calls that waited for an answer still
  *   wait.
  */
@@ -44,15 +44,10 @@ import type {
   RequestContext,
   StatusEvent,
 } from '../../tasks/index.ts';
-import { answerIn, confirmationsIn, unheardAnswer } from '../approval/answers.ts';
+import { answerIn, confirmationsIn } from '../approval/answers.ts';
 import { decisionEvents } from '../approval/approvals.ts';
-import {
-  answersCalls,
-  callsAwaitingAnswer,
-  CallStates,
-  checkWords,
-} from '../approval/call-states.ts';
 import { rolesOf } from '../approval/roles.ts';
+import { runsAsFunction } from '../commands/registry.ts';
 import { BESIDE, type Commands } from '../commands/service.ts';
 import { editorState } from '../session/editors.ts';
 import { coderAgentView } from '../gemini/view.ts';
@@ -61,6 +56,7 @@ import { sessionKey, type SessionOwner } from '../session/session-owner.ts';
 import { modelNameIn } from '../session/session-status.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
 import { hasBegun, type AcquiredAgent, type WorkspaceAgents } from '../session/workspace-agents.ts';
+import { answersCalls, callsAwaitingAnswer, CallStates, checkWords } from './call-states.ts';
 import { Inbox } from './inbox.ts';
 import { requireMessageRoles, type MessageRules } from './message-roles.ts';
 import { DevelopmentToolPresenter } from './presenter.ts';
@@ -178,7 +174,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     messages: readonly Message[],
   ): Promise<void> {
     try {
-      const events = decisionEvents(task, messages);
+      const events = decisionEvents(new CallStates(task).decisions, messages);
       if (events.length > 0) await workspaces.sessions.append(sessionKey(place), events);
     } catch (error) {
       logger.error({ err: error, taskId: task.id }, 'failed to store an approval in the session');
@@ -230,8 +226,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
         acquired && create && run.events.length === 0
           ? await unheard(context, acquired)
           : undefined;
-      const messages = messagesOf(task);
-      const answers = run.questions.flatMap((question) => unheardAnswer(messages, question) ?? []);
+      const states = new CallStates(task);
+      const answers = run.questions.flatMap((question) => states.answerTo(question) ?? []);
       const error = last.state === 'canceled' ? undefined : INTERRUPTED;
       const how = { error, answers, begin };
       await (acquired ? acquired.agent.runner.end(run, how) : endRun([], run, how));
@@ -240,7 +236,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       failed(error);
       return await lastUpdates(context, last);
     } finally {
-      // This callback runs after the last status has been written to the log.
+      // This callback runs after the last status has been appended to the log.
       setImmediate(() => concluding.delete(task.id));
     }
   }
@@ -347,9 +343,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
   ): AsyncGenerator<ExecutorEvent, boolean> {
     const { message, turn, resumed, signal } = context;
     if (turn.length < 2 || resumed || run.questions.length === 0) return false;
-    if (confirmationsIn(message).length > 0) return false;
+    if (confirmationsIn(message).length > 0 || !runsAsFunction(message)) return false;
     const { agent, aside, parts } = await commands.read(message, waiting);
-    if (!aside) return false;
     presenter.beside();
     const events = agent.runner.run({
       user: run.key.user,
@@ -394,11 +389,12 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
  */
 function readerOf(context: ExecutionContext, inbox: Inbox, isAnswer: boolean): TurnReader {
   const { message, task, resumed } = context;
+  const states = resumed ? new CallStates(task) : undefined;
   return {
     inbox,
     read: (questions) => ({
       answers: questions.flatMap((question) => {
-        if (resumed) return unheardAnswer(messagesOf(task), question) ?? [];
+        if (states) return states.answerTo(question) ?? [];
         // A confirmation that was accepted in the meantime takes precedence over text.
         const accepted = inbox.take(question);
         return accepted ?? (isAnswer ? answerIn(message, question) : undefined) ?? [];

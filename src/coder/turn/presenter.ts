@@ -34,7 +34,6 @@ import {
 } from '../../protocol/development-tool/index.ts';
 import type { Message, Part, TaskState } from '../../protocol/index.ts';
 import type { ExecutionContext, Logger, StatusEvent } from '../../tasks/index.ts';
-import { CallStates } from '../approval/call-states.ts';
 import { questionText, requestOf } from '../approval/confirmation-request.ts';
 import { speakerOf } from '../session/task-tool.ts';
 import { MODEL_KEY } from '../session/session-model.ts';
@@ -43,6 +42,7 @@ import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
 import { fullReason, publicCode, publicReason } from '../session/failure.ts';
 import { HelperSpeech } from './helper-speech.ts';
 import { AnswerText } from './answer-text.ts';
+import { CallStates } from './call-states.ts';
 import {
   announced,
   callError,
@@ -63,7 +63,8 @@ const MAX_LIVE = 8 * 1024;
 interface PresenterOptions {
   readonly context: Pick<ExecutionContext, 'task' | 'turn' | 'resumed'>;
   /**
-   * Whether the client supports the extension. Such a client gets the calls, and does not need the questions in words.
+   * Whether the client gets the calls as data, with the extension or in gemini-cli's dialect. Such a client does not
+   * need the questions in words.
    */
   readonly isActive: boolean;
   /** Whether the agent serves a live session. */

@@ -15,7 +15,8 @@ const BLOCKS = new Set(
     'header hr main nav ol p section table tbody tfoot thead tr ul h1 h2 h3 h4 h5 h6 pre li br title'
   ).split(' '),
 );
-const HEADINGS: Readonly<Record<string, string>> = {
+/** What precedes the text of an element. */
+const PREFIXES: Readonly<Record<string, string>> = {
   title: '# ',
   h1: '# ',
   h2: '## ',
@@ -83,7 +84,7 @@ function tokenize(html: string, base: URL, writer: Writer): number | undefined {
     else if (name === 'img') writer.text(alt);
     else if (BLOCKS.has(name)) {
       if (name === 'pre') writer.preformatted(true);
-      writer.block(HEADINGS[name] ?? '');
+      writer.block(PREFIXES[name] ?? '');
     }
   }
 

@@ -1,7 +1,6 @@
 /** Finds the moments at which a person should be told: a call waits for an answer, or a turn has ended. */
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
-import { isTerminal } from '../../protocol/schema-free/index.ts';
-import { requestId } from './entry.ts';
+import { isTerminal, requestId } from '../../protocol/schema-free/index.ts';
 import { waitingCalls, type SessionState } from './state.ts';
 
 export type Attention =

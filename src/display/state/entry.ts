@@ -1,7 +1,7 @@
 /** The entries of the history. */
 import type { AgentThought, EventSource, ToolCall } from '../../protocol/development-tool/index.ts';
 import type { DataPart, FilePart } from '../../protocol/index.ts';
-import { hasOption, OPTION } from '../../protocol/schema-free/index.ts';
+import { hasOption, isAwaitingAnswer, OPTION } from '../../protocol/schema-free/index.ts';
 
 /** The name of the tool with which the agent asks a question. */
 const ASK_USER = 'ask_user';
@@ -67,16 +67,10 @@ export type Entry = PromptEntry | TextEntry | ThoughtEntry | CallEntry | NoticeE
 export function isWaiting(entry: Entry): entry is CallEntry {
   return (
     entry.kind === 'call' &&
-    entry.call.status === 'PENDING' &&
-    entry.call.confirmation_request !== undefined &&
+    isAwaitingAnswer(entry.call) &&
     entry.decision === undefined &&
     entry.stopped !== true
   );
-}
-
-/** Returns the id of a call's current request. A call may ask several times, each time with a new id. */
-export function requestId({ correlationId, tool_call_id }: ToolCall): string {
-  return correlationId ?? tool_call_id;
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 import { structuredPatch } from 'diff';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
+import { isShortened, isWithoutDiff, leavesOut } from '../../protocol/schema-free/index.ts';
 import { reveals } from './clean.ts';
 
 /** Limits for computing a diff. If a limit is exceeded, the lines come from `formatted` instead. */
@@ -15,13 +16,6 @@ const CONTEXT = 3;
  * The mark that shows a tab. It is used only in lines that would otherwise look the same before and after the change.
  */
 const TAB_MARK = '→   ';
-/** Maximum length of the note with which the server replaces omitted text. */
-const MAX_NOTE = 200;
-/**
- * The texts that the server shows instead of the content of a binary file, and instead of a diff with too many lines.
- */
-const BINARY = /^\[[^\n]+, [\d.]+ (?:bytes|KB|MB)\]\n$/;
-const NO_DIFF = /\n\[too many differences to show: [^\n]*\]\n$/;
 
 export type ChangedLine =
   /** An added, removed or unchanged line, with its number. */
@@ -45,7 +39,7 @@ export function changeOf(diff: FileDiff, context = CONTEXT): FileChange {
   const [before, after] = visibleEnds(diff.old_content ?? '', diff.new_content);
   const small = before.length + after.length <= MAX_CHARS;
   const patch =
-    small && !isTruncated(before) && !isTruncated(after)
+    small && !isShortened(before) && !isShortened(after)
       ? structuredPatch('', '', before, after, '', '', {
           context,
           maxEditLength: MAX_EDITS,
@@ -84,12 +78,6 @@ function sameLooks(lines: readonly string[]): ReadonlySet<string> {
   return new Set(looks('+').filter((each) => removed.has(each)));
 }
 
-/** Returns whether the server has left out the end of this text, or shows only the kind and size of a binary file. */
-function isTruncated(text: string): boolean {
-  const end = text.slice(-MAX_NOTE);
-  return /(?:^|\n)\[truncated: [^\n]+ more\]\n$/.test(end) || BINARY.test(text.slice(0, MAX_NOTE));
-}
-
 /**
  * Removes the carriage returns if all lines of both texts end with CRLF. Otherwise they stay visible, because the line
  * ends differ.
@@ -105,13 +93,13 @@ function visibleEnds(before: string, after: string): readonly [string, string] {
  */
 function formatted({ formatted_diff, new_content }: FileDiff): FileChange {
   const text = formatted_diff ?? '';
-  if (text === '' || NO_DIFF.test(text)) {
+  if (text === '' || isWithoutDiff(text)) {
     const added = reveals(new_content).replace(/\n$/, '').split('\n');
     const note = 'The whole new content, which replaces the old content:';
     return {
       added: added.length,
       removed: 0,
-      complete: !isTruncated(new_content),
+      complete: !isShortened(new_content),
       lines: [
         { kind: 'note', text: note },
         ...added.map((each) => ({ kind: 'patch', text: `+${each}` }) as const),
@@ -122,7 +110,7 @@ function formatted({ formatted_diff, new_content }: FileDiff): FileChange {
   return {
     added: count(all, /^\+(?!\+\+)/),
     removed: count(all, /^-(?!--)/),
-    complete: !isTruncated(text) && !isTruncated(new_content),
+    complete: !leavesOut(text) && !isShortened(new_content),
     lines: all.map((each) => ({ kind: 'patch', text: each })),
   };
 }

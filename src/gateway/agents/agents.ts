@@ -4,7 +4,7 @@
  * from the configuration and a registered agent have the same name, the agent from the configuration is used, provided
  * that the workspace may use it.
  */
-import { setTimeout as delay } from 'node:timers/promises';
+import { rest } from '../../base/index.ts';
 import { A2AError, type AgentSkill } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { SecretBox } from '../../store/index.ts';
@@ -118,7 +118,7 @@ export function createAgents(options: AgentsOptions) {
       // Add jitter, so that gateways that were started together do not send their checks at the same time.
       const wait = everySeconds * 1000 * (0.8 + 0.4 * Math.random());
       const signal = AbortSignal.any([stopped.signal, resting.signal]);
-      await delay(wait, undefined, { signal, ref: false }).catch(() => undefined);
+      await rest(wait, signal);
       stopped.signal.throwIfAborted();
       if (unhealthy || Date.now() < pruneAt) continue;
       pruneAt = Date.now() + PRUNE_MS;

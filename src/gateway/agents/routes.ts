@@ -75,7 +75,10 @@ export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRou
       answers: {
         201: { description: 'The agent', schema: AgentView },
         400: { description: 'The input is invalid' },
-        409: { description: 'An agent with this name already exists' },
+        409: {
+          description:
+            'An agent with this name already exists, or the workspace has too many agents',
+        },
         502: { description: "The agent's card could not be fetched" },
       },
       async handle({ body: { name, ...input }, caller, query }) {
@@ -161,8 +164,8 @@ function viewOf(agent: RemoteAgent): AgentView {
 }
 
 /**
- * Returns the settings for the workspace that registered the agent. A PUT replaces all settings, so the workspace must
- * see them.
+ * Returns the settings for the workspace that registered the agent. The workspace must see the current settings,
+ * because a PUT replaces all of them except the headers.
  */
 function ownSettings({ url, headers = {}, ...settings }: RemoteAgent['settings']) {
   const { allowOrigins, deduplicates, limits, timeoutMs } = settings;

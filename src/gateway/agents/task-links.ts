@@ -28,13 +28,13 @@ export interface Link {
   readonly remoteTaskId: string | undefined;
   readonly remoteContextId: string | undefined;
   readonly sender: Sender;
-  /** Whether the task has ended. If it has ended and has no remote task, its sender is no longer needed. */
+  /** Whether the task has ended. If it also has no remote task, only the link of its context is needed. */
   readonly isOver?: boolean;
 }
 
 export type TaskLinks = ReturnType<typeof createTaskLinks>;
 
-/** Time for which a link is kept. */
+/** Time for which a link is kept after it was last saved. */
 const KEEP_MS = 90 * 86_400_000;
 /**
  * Maximum number of links that one transaction examines or removes. The number is limited because a transaction blocks
@@ -76,7 +76,7 @@ const SQL = {
   sender: statement(
     'SELECT sender, headers FROM links WHERE workspace = ? AND agent = ? AND task_id = ?',
   ),
-  // A link that is saved again gets a new id, because the newest link has the highest id.
+  // A link that is saved again gets a new id, so that the order of the ids is the order of `saved_at`.
   save: statement(
     `INSERT OR REPLACE INTO links ${LINK_VALUES}`,
     `INSERT INTO links ${LINK_VALUES} ON CONFLICT (workspace, agent, task_id) DO UPDATE SET
@@ -110,6 +110,7 @@ const SQL = {
 
 export function createTaskLinks({ register, logger, ...options }: Options) {
   let { secrets } = options;
+  /** Whether the register has the table `link_contexts`. PostgreSQL finds contexts with an index of `links` instead. */
   const hasContexts = register.kind === 'sqlite';
   let waiting: Waiting[] = [];
   /** The links of the transaction in progress. */
@@ -125,7 +126,7 @@ export function createTaskLinks({ register, logger, ...options }: Options) {
     } catch (error) {
       logger.warn(
         { err: error },
-        'cannot encrypt headers for after a restart: set PARLEY_SECRET_KEY',
+        'cannot encrypt forwarded headers, so they are lost at a restart: set PARLEY_SECRET_KEY',
       );
       secrets = undefined;
       return box().seal(text, place);
@@ -246,7 +247,7 @@ export function createTaskLinks({ register, logger, ...options }: Options) {
         // If a transaction is in progress, the link is stored by the next one.
         if (waiting.length === 1 && saving.length === 0) flushAtEndOfTurn(flushable);
       }),
-    /** Removes all links of the agent, as a step of the caller's change. */
+    /** Removes all links of the agent. Must run inside the caller's `register.change`. */
     *forget(workspace: string, agent: string): Steps<void> {
       yield* SQL.forget.run(workspace, agent);
       if (hasContexts) yield* SQL.forgetContexts.run(workspace, agent);

@@ -3,7 +3,8 @@
  * in this document. Both are fetched on first use and cached. The issuer's address is trusted, because the operator has
  * configured it. Its responses are limited in size and time.
  *
- * After a failure, no request is sent to the issuer for a few seconds, so that requests do not pile up.
+ * After a failure or an invalid response, no request is sent to the same address for a few seconds, so that requests do
+ * not pile up.
  */
 import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from 'jose';
 import * as z from 'zod';
@@ -18,6 +19,7 @@ const COOLDOWN_MS = 30_000;
 const FAILURE_MS = 5000;
 
 const Discovery = z.looseObject({ issuer: z.string(), jwks_uri: z.url({ protocol: /^https?$/ }) });
+const KeySet = z.looseObject({ keys: z.array(z.looseObject({})) });
 
 /** Thrown if the issuer is unavailable, or if its response is invalid. */
 export class IssuerError extends Error {
@@ -35,32 +37,30 @@ export function createIssuer(issuer: string, options: IssuerOptions = {}): JWTVe
   const { now = Date.now, cooldownMs = COOLDOWN_MS, failureMs = FAILURE_MS } = options;
   let found: { readonly url: string; readonly keys: JWTVerifyGetKey; at: number } | undefined;
   let looking: Promise<JWTVerifyGetKey> | undefined;
-  let failed: { readonly at: number; readonly error: IssuerError } | undefined;
+  /** The last failures by address. A broken discovery document must not stop the fetches of the known key set. */
+  const failures = new Map<string, { readonly at: number; readonly error: IssuerError }>();
 
-  async function get(url: string): Promise<unknown> {
+  /** Fetches a document. `read` checks it. If the document is invalid, `read` throws, and this counts as a failure. */
+  async function get<Document>(
+    url: string,
+    read: (answer: unknown) => Document,
+  ): Promise<Document> {
+    const failed = failures.get(url);
     if (failed && Math.abs(now() - failed.at) < failureMs) throw failed.error;
     try {
-      const answer = await fetchJson(url);
-      failed = undefined;
-      return answer;
+      const document = read(await fetchJson(url));
+      failures.delete(url);
+      return document;
     } catch (error) {
       const issue = new IssuerError(`${url}: ${reasonOf(error)}`, { cause: error });
-      failed = { at: now(), error: issue };
+      failures.set(url, { at: now(), error: issue });
       throw issue;
     }
   }
 
   async function discover(): Promise<JWTVerifyGetKey> {
     const address = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-    const document = Discovery.safeParse(await get(address));
-    // OpenID Connect Discovery, section 4.3: the `issuer` in the document must be exactly the configured issuer.
-    if (!document.success || document.data.issuer !== issuer) {
-      throw new IssuerError(`${address} is not the discovery document of ${issuer}`);
-    }
-    const url = document.data.jwks_uri;
-    if (issuer.startsWith('https:') && !url.startsWith('https:')) {
-      throw new IssuerError(`${address} has a jwks_uri without TLS`);
-    }
+    const url = await get(address, (answer) => keySetAddress(answer, issuer));
     if (found?.url === url) {
       found.at = now();
       return found.keys;
@@ -68,8 +68,9 @@ export function createIssuer(issuer: string, options: IssuerOptions = {}): JWTVe
     const keys = createRemoteJWKSet(new URL(url), {
       cooldownDuration: cooldownMs,
       cacheMaxAge: KEYS_MS,
-      [customFetch]: async (from) => Response.json(await get(from)),
+      [customFetch]: async (from) => Response.json(await get(from, readKeySet)),
     });
+    if (found) failures.delete(found.url);
     found = { url, keys, at: now() };
     return keys;
   }
@@ -83,6 +84,26 @@ export function createIssuer(issuer: string, options: IssuerOptions = {}): JWTVe
   }
 
   return async (header, token) => (await keySet())(header, token);
+}
+
+/** Returns the address of the key set in the discovery document. Throws if the document is invalid. */
+function keySetAddress(answer: unknown, issuer: string): string {
+  const document = Discovery.safeParse(answer);
+  // OpenID Connect Discovery, section 4.3: the `issuer` in the document must be exactly the configured issuer.
+  if (!document.success || document.data.issuer !== issuer) {
+    throw new Error(`the response is not the discovery document of ${issuer}`);
+  }
+  const { jwks_uri: url } = document.data;
+  if (issuer.startsWith('https:') && !url.startsWith('https:')) {
+    throw new Error('the discovery document has a jwks_uri without TLS');
+  }
+  return url;
+}
+
+function readKeySet(answer: unknown): unknown {
+  const { success, data } = KeySet.safeParse(answer);
+  if (success) return data;
+  throw new Error('the response is not a key set');
 }
 
 const fetch = boundedFetch(MAX_BYTES);

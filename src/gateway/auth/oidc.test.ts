@@ -305,14 +305,35 @@ describe('an issuer that cannot be asked', () => {
     assert.ok(await ask(token));
   });
 
-  test('is one that names itself otherwise, or sends rubbish for keys', async () => {
+  test('at its discovery document only is still asked for new keys', async () => {
+    const [old, fresh] = [await signingKey('old'), await signingKey('new')];
+    await using issuer = await issuing(old);
+    let time = Date.now();
+    const { ask } = gateway(issuer.url, {}, { now: () => time, failureMs: 60_000 });
+    assert.ok(await ask(await sign(old, issuer.url)));
+    time += 3_600_000;
+    issuer.state.named = 'https://other.example';
+    issuer.state.keys = [fresh.jwk];
+    assert.ok(await ask(await sign(fresh, issuer.url, { exp: inSeconds(7200) })));
+  });
+
+  test('is one that names itself otherwise, or sends rubbish for keys; it is left alone for a while too', async () => {
     const key = await signingKey('k1');
     await using issuer = await issuing(key);
     const token = await sign(key, issuer.url);
+    const askedTwice = async () => {
+      issuer.state.asked = [];
+      const { ask, logger } = gateway(issuer.url, {}, { failureMs: 60_000 });
+      for (let times = 0; times < 2; times++) {
+        assert.deepEqual(await refusal(Promise.resolve(ask(token))), unavailable);
+      }
+      return [...issuer.state.asked, logger.lines.length];
+    };
+    const discovery = '/.well-known/openid-configuration';
     issuer.state.named = 'https://other.example';
-    assert.deepEqual(await refusal(Promise.resolve(gateway(issuer.url).ask(token))), unavailable);
+    assert.deepEqual(await askedTwice(), [discovery, 1]);
     issuer.state.named = undefined;
     issuer.state.keys = 'rubbish' as unknown as JWK[];
-    assert.deepEqual(await refusal(Promise.resolve(gateway(issuer.url).ask(token))), unavailable);
+    assert.deepEqual(await askedTwice(), [discovery, '/jwks', 1]);
   });
 });

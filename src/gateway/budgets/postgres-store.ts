@@ -28,22 +28,26 @@ import {
   reservedIn,
   type Sum,
 } from './rows.ts';
-import type { Booking, BudgetStore, Payer, PlannedBooking, Settlement } from './store.ts';
+import {
+  ADOPT_MS,
+  type Booking,
+  type BudgetStore,
+  type Payer,
+  type PlannedBooking,
+  type Settlement,
+  TASK_ROWS,
+  TRIM_STEP,
+} from './store.ts';
 import { readUsage } from './usage-query.ts';
 
-/** How long the reservations of a dead node for calls to agents are left to the node that resumes the task. */
-const ADOPT_SECONDS = 60;
 /** Maximum number of reservations in one transaction. */
 const MAX_BATCH = 500;
 /** Maximum number of attempts to create the missing counters of a batch. */
 const MAX_TRIES = 5;
-/** Maximum number of doubtful reservations that are released. Others end when they expire. */
+/** Maximum number of reservations in `doubtfulReservations`. Further ones end when they expire. */
 const MAX_DOUBTFUL = 10_000;
 /** How long a transaction whose connection was lost may still be committed. */
 const DOUBT_MS = 1000;
-/** Maximum number of rows of tasks in a workspace. The oldest are removed after TRIM_STEP new rows. */
-const TASK_ROWS = 25_000;
-const TRIM_STEP = 256;
 
 type Outcome = Grant | BudgetRefusal;
 
@@ -59,7 +63,10 @@ interface DatedLimit {
   readonly day: string;
 }
 
-/** The usage of one call, and whether the task has a counter. */
+/**
+ * The usage of one call. `inTask` is true if the call had a reservation. Only such calls are added to the counters of
+ * tasks.
+ */
 interface Use {
   readonly booking: Booking;
   readonly inTask: boolean;
@@ -69,7 +76,7 @@ interface Use {
 
 export function createPostgresBudgetStore(
   register: PostgresRegister,
-  { adoptSeconds = ADOPT_SECONDS }: { readonly adoptSeconds?: number } = {},
+  { adoptSeconds = ADOPT_MS / 1000 }: { readonly adoptSeconds?: number } = {},
 ): BudgetStore {
   const { node } = register;
   let waiting: Waiting[] = [];
@@ -81,8 +88,8 @@ export function createPostgresBudgetStore(
    */
   const doubtfulReservations = new Map<string, number>();
   /**
-   * The batch of each settlement, from its first attempt on. Another attempt stores only the batches that are not marked
-   * in the database, because a transaction may have been stored although it seemed to fail.
+   * The batch of each settlement, which is set at the first attempt to store it. A retry stores only the batches that
+   * are not marked in the database, because a transaction may have been stored although it seemed to fail.
    */
   const batches = new WeakMap<Settlement, string>();
   const untrimmed = new Map<string, number>();
@@ -229,7 +236,7 @@ export function createPostgresBudgetStore(
       if (!booking) return [];
       if (id === undefined) return [{ booking, inTask: false, isRest: false }];
       const row = byId.get(id);
-      // If the reservation is missing, another node has resumed the call and has counted it.
+      // If the reservation is missing, the call has already been counted, for example by a node that resumed it.
       if (!row) return [];
       if (row['recovered'] !== true) return [{ booking, inTask: true, isRest: false }];
       return [{ booking: restOf(booking, bookingIn(row)), inTask: true, isRest: true }];
@@ -346,8 +353,8 @@ function usageRow(sum: Sum): Record<string, string | number> {
 }
 
 /**
- * Returns the difference to the usage that was counted when the reservation was recovered. It is negative if the estimate
- * was too high.
+ * Returns the actual usage minus the estimate that was counted when the reservation was recovered. The result is
+ * negative if the estimate was too high.
  */
 function restOf(used: Booking, counted: Booking): Booking {
   // A call that cost nothing has no currency.

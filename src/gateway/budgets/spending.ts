@@ -13,7 +13,7 @@
  * underestimated, or if an agent uses more than its setting `usage`. A call without any budget is counted, but not
  * reserved.
  *
- * Usage that cannot be stored is kept in memory, and is stored together with later usage.
+ * Usage that cannot be stored is kept in memory, and is stored as soon as that is possible.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { andThen, createSlots, type MaybePromise, QueueFullError } from '../../base/index.ts';
@@ -51,13 +51,13 @@ const TASK_DAYS_KEPT = 31;
  */
 const MAX_CALL_MS = DAY_MS;
 /**
- * Interval between two searches for calls of dead nodes. Reservations for calls to agents are kept for a minute, so
- * that a resumed task can take them over (`adopt`).
+ * Interval between two searches for reservations of dead nodes. Reservations for calls to agents are kept for a minute,
+ * so that a resumed task can take them over (`resume`).
  */
 const RECOVER_MS = 10_000;
 /**
- * Reading usage blocks the event loop. After a read that took longer than QUICK_READ_MS, the next read waits READ_PAUSE
- * times as long as that read took. In the meantime, other requests are served.
+ * With SQLite, reading usage blocks the event loop. After a read that took longer than QUICK_READ_MS, the next read
+ * waits READ_PAUSE times as long as that read took. In the meantime, other requests are served.
  */
 const READ_PAUSE = 4;
 const QUICK_READ_MS = 5;
@@ -72,7 +72,7 @@ const SEEN_STEP = 256;
  * calls has an effect.
  */
 export interface Reservation {
-  /** Limit of the answer for the provider, or undefined if the request must be sent without a limit. */
+  /** The maximum number of output tokens to send to the provider. If undefined, the request is sent without a limit. */
   readonly maxOutputTokens: number | undefined;
   /**
    * Records how many tokens of the answer have arrived, so that they are counted even after a crash. Never throws.
@@ -115,8 +115,8 @@ export function createSpending(options: SpendingOptions) {
   const reads = createSlots(1);
   const { signal: forEver } = new AbortController();
   recoverSoon();
-  // Without the timer, only a refused call would end the reservations of dead nodes. Until then, they would shorten the
-  // answers of other calls.
+  // A search keeps the reservations of calls to agents for a minute. Without the timer, only a refused call would end
+  // them later. Until then, they would shorten the answers of other calls.
   const recovery = setInterval(recoverSoon, RECOVER_MS).unref();
   if (isPostgresRegister(register)) register.onNodeGone(recoverSoon);
 
@@ -225,7 +225,8 @@ export function createSpending(options: SpendingOptions) {
    * Reserves the prompt and the answer in all budgets. Throws `rateLimited` with the reason BUDGET_EXHAUSTED if a
    * budget is used up or too small for the call, or if the task has made all its calls. Throws `rateLimited` without
    * this reason if the rest of a budget is reserved for calls in progress. Throws `forbidden` if a budget is in money
-   * and the model has no price in its currency.
+   * and the model has no price in its currency. Throws `unavailable` if there is a budget and the register cannot be
+   * written.
    */
   function reserve(call: PlannedCall): MaybePromise<Reservation> {
     const time = now();
@@ -240,7 +241,7 @@ export function createSpending(options: SpendingOptions) {
     time: number,
   ): Promise<Reservation> {
     const plan = planned(call, limits, time);
-    // The sums must contain all usage. So a budget cannot be used while usage cannot be stored.
+    // The store checks the budgets against the stored usage. So all usage must be stored before the reservation.
     await unstored.storeFirst();
     let outcome = await store.reserve(plan);
     if (!outcome.granted && (await recover()) > 0) outcome = await store.reserve(plan);
@@ -307,9 +308,10 @@ export function createSpending(options: SpendingOptions) {
 
   return {
     /**
-     * Throws the same errors as `reserve`, but reserves nothing. Used for requests that are accepted before their call
-     * starts. Like `reserve`, it returns a promise only if the call has a budget, or if the budget of its key must be
-     * read from PostgreSQL.
+     * Checks the budgets like `reserve` and throws the same `rateLimited` and `forbidden` errors, but reserves nothing.
+     * Used for requests that are accepted before their call starts. It does not throw if usage cannot be stored. Like
+     * `reserve`, it returns a promise only if the call has a budget, or if the budget of its key must be read from
+     * PostgreSQL.
      */
     check(call: PlannedCall): MaybePromise<void> {
       const time = now();
@@ -319,7 +321,7 @@ export function createSpending(options: SpendingOptions) {
     },
     reserve,
     /**
-     * Takes over the reservation of a call to an agent that an earlier process started. If there is no reservation, the
+     * Takes over the reservation that an earlier process made for a call to an agent. If there is no reservation, the
      * call is only counted. It is not refused, because it has already been made.
      */
     async resume(call: PlannedCall): Promise<Reservation> {
@@ -347,23 +349,26 @@ export function createSpending(options: SpendingOptions) {
       if (own && offset === 0) {
         items.push(await statusOf({ kind: 'workspace', workspace, id: '' }, own));
       }
-      const keys = await keyBudgets.list(workspace, { limit: limit + 1, offset, now: now() });
-      for (const { keyId, keyName, budget } of keys.slice(0, limit)) {
+      const room = limit - items.length;
+      const skipped = own ? Math.max(0, offset - 1) : offset;
+      const page = { limit: room + 1, offset: skipped, now: now() };
+      const keys = await keyBudgets.list(workspace, page);
+      for (const { keyId, keyName, budget } of keys.slice(0, room)) {
         const status = await statusOf({ kind: 'key', workspace, id: keyId }, budget);
         items.push({ keyId, keyName, ...status });
       }
-      if (keys.length > limit) return { items, next: offset + limit };
+      if (keys.length > room) return { items, next: offset + limit };
       const before =
-        keys.length > 0 ? offset + keys.length : await keyBudgets.count(workspace, now());
+        keys.length > 0 ? skipped + keys.length : await keyBudgets.count(workspace, now());
       const subjects = await listSubjectBudgets(register, config, workspace, {
-        limit: limit - keys.length + 1,
-        offset: Math.max(0, offset - before),
+        limit: room - keys.length + 1,
+        offset: Math.max(0, skipped - before),
       });
-      for (const { subject, budget } of subjects.slice(0, limit - keys.length)) {
+      for (const { subject, budget } of subjects.slice(0, room - keys.length)) {
         const status = await statusOf({ kind: 'subject', workspace, id: subject }, budget);
         items.push({ subject, ...status });
       }
-      return { items, next: keys.length + subjects.length > limit ? offset + limit : undefined };
+      return { items, next: keys.length + subjects.length > room ? offset + limit : undefined };
     },
     /** Reads the usage of a workspace, or of all workspaces if it is undefined. */
     async usage(workspace: string | undefined, query: UsageQuery): Promise<UsagePage> {

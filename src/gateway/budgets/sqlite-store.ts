@@ -33,18 +33,16 @@ import {
   type Sum,
 } from './rows.ts';
 import { readUsage } from './usage-query.ts';
-import type { Booking, BudgetStore, PlannedBooking, Settlement } from './store.ts';
+import {
+  ADOPT_MS,
+  type Booking,
+  type BudgetStore,
+  type PlannedBooking,
+  type Settlement,
+  TASK_ROWS,
+  TRIM_STEP,
+} from './store.ts';
 
-/** Time after the start during which resumed tasks can take over the reservations of their calls to agents. */
-const ADOPT_MS = 60_000;
-
-/**
- * Maximum number of rows of tasks in a workspace. Above this number, new rows replace the oldest ones. Reading all of
- * them blocks the event loop for tens of milliseconds.
- */
-const TASK_ROWS = 25_000;
-/** Number of new rows after which the oldest rows are deleted. */
-const TRIM_STEP = 256;
 /** Number of rows of tasks that one statement adds, if there are enough of them. */
 const ROWS_AT_ONCE = 8;
 

@@ -9,6 +9,19 @@ import type { MaybePromise } from '../../base/index.ts';
 import type { BudgetRefusal, Counter, Grant, Limit, Need } from './grant.ts';
 import type { UsagePage, UsageQuery } from './usage.ts';
 
+/**
+ * How long resumed tasks can take over the reservations of their calls to agents: after the start of the process
+ * (SQLite), or after the node that made the reservations is gone (PostgreSQL).
+ */
+export const ADOPT_MS = 60_000;
+/**
+ * Maximum number of rows of tasks in a workspace. Above this number, new rows replace the oldest ones. Reading all rows
+ * of a SQLite database blocks the event loop for tens of milliseconds.
+ */
+export const TASK_ROWS = 25_000;
+/** Number of new rows after which the oldest rows are deleted. */
+export const TRIM_STEP = 256;
+
 /** The caller and the task that a call is charged to. */
 export interface Payer {
   readonly workspace: string;
@@ -75,8 +88,9 @@ export interface BudgetStore {
   /**
    * Ends three kinds of reservations: reservations of processes that are gone, expired reservations, and reservations
    * that may have been stored although `reserve` failed. For the first two kinds, counts the prompts and the parts of
-   * the answers that had arrived. Returns the number of ended reservations. If a process is gone, its reservations for
-   * calls to agents are kept for a minute, so that `adopt` can take them over.
+   * the answers that had arrived. Returns the number of these reservations, in which every reservation of the third kind
+   * is counted, even if it was not stored. If a process is gone, its reservations for calls to agents are kept for a
+   * minute, so that `adopt` can take them over.
    */
   recover(now: number): MaybePromise<number>;
   /** Returns the budget's counter in the current period. */

@@ -5,8 +5,9 @@ import type { Budget } from './budget.ts';
 import { type BudgetsConfig, budgetOfSubject, hasBudgetOfOthers, namedSubjects } from './config.ts';
 
 /**
- * The subjects that have used something. Each step finds the next one in the index, however many rows a subject has.
- * `$count` may be any safe integer; without the cast, PostgreSQL would read it as a number of 32 bits.
+ * The subjects that have used something. Each step of the recursion finds the next subject with one search in the index,
+ * however many rows a subject has. `$count` may be any safe integer. Without the cast, PostgreSQL would read it as a
+ * number of 32 bits.
  */
 const SEEN = statement(`
   WITH RECURSIVE seen (subject, number) AS (
@@ -33,7 +34,7 @@ export async function listSubjectBudgets(
   workspace: string,
   { limit, offset }: PageQuery,
 ): Promise<readonly SubjectBudget[]> {
-  if (!config.subjects || limit === 0) return [];
+  if (!config.subjects) return [];
   const named = namedSubjects(config, workspace);
   const subjects = named.slice(offset, offset + limit);
   const missing = limit - subjects.length;

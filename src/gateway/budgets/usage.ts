@@ -32,13 +32,13 @@ export const UsageRow = z.object({
   contextId: z.string().optional(),
   taskId: z.string().optional().describe("Missing for requests without a task, in a vendor's API"),
   calls: z.int().describe('The number of calls, including those that failed'),
-  failures: z.int().describe('The number of calls that failed or broke off'),
+  failures: z.int().describe('The number of calls that failed, also in the middle of the answer'),
   inputTokens: z.int(),
   outputTokens: z.int(),
   cost: z
     .object({ amount: z.number(), currency: z.string() })
     .optional()
-    .describe('Each currency has its own row. So has usage without a price'),
+    .describe('Each currency has its own row. Missing in the row of usage without a price'),
 });
 export type UsageRow = Readonly<z.infer<typeof UsageRow>>;
 

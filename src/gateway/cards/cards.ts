@@ -64,8 +64,8 @@ export interface CardsOptions {
 export type Author = Pick<Caller, 'workspace' | 'actor'>;
 
 /**
- * The methods throw `notFound`, `conflict` (for example if the slug is already used) or `preconditionFailed` (if
- * `ifMatch` does not match).
+ * The methods throw `notFound`, `conflict` (for example if the slug is already used), `preconditionFailed` (if `ifMatch`
+ * does not match), `tooLarge` (if `card` is too large) or `invalidParams` (if no slug can be made from the name).
  */
 export interface Cards {
   create(author: Author, input: CardInput): MaybePromise<ModelCard>;
@@ -310,7 +310,7 @@ function check(condition: string | undefined, card: Stored): void {
 
 function contentOf({ name, description, card }: CardInput, slug: string): Content {
   if (slug === '') {
-    const message = 'slug: required, because the name has no letters or digits';
+    const message = 'slug: required, because the name has no Latin letters or digits';
     throw new A2AError('invalidParams', message);
   }
   const content = JSON.stringify(card);

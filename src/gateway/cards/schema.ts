@@ -78,7 +78,7 @@ export const modelLimits = {
     .min(1)
     .optional()
     .describe(
-      'Maximum number of tokens of an answer. A higher limit in a request is lowered to this value',
+      'Maximum number of tokens of an answer. A request with a higher limit, or without a limit, gets this limit',
     ),
 };
 

@@ -1,5 +1,5 @@
 /**
- * Formats a task's events for the dialect: one server-sent event for each entry of the task's log.
+ * Formats a task's events for the dialect: at most one server-sent event for each entry of the task's log.
  *
  *   id: 1
  *   data: {"type":"status","taskId":"…","status":"submitted","timestamp":"…", …}
@@ -7,6 +7,7 @@
  * The `type` of an event is `status` or `artifact`. When the task stops, the `type` is `completed`, `failed`,
  * `cancelled` or `input-required`. A replayed stream does not end at a question that has already been answered.
  */
+import { lineSafe } from '../../base/index.ts';
 import { isSettled, type StreamEvent, type TaskStatus } from '../../protocol/index.ts';
 import type { Opening, Published } from '../../tasks/index.ts';
 import type { DialectEvent } from './schema.ts';
@@ -30,7 +31,7 @@ export function createFrames(now: () => number = Date.now): (item: Item) => stri
   return (item) => {
     if (item === last) return text;
     const event = eventOf(item, now);
-    text = event ? `id: ${item.seq}\ndata: ${JSON.stringify(event)}\n\n` : '';
+    text = event ? `id: ${item.seq}\ndata: ${lineSafe(JSON.stringify(event))}\n\n` : '';
     last = item;
     return text;
   };

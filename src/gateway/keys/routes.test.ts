@@ -131,7 +131,7 @@ describe('the routes of keys', () => {
         [status, message],
         [
           403,
-          `This key cannot give the scope ${scope} to another key, because it does not have this scope`,
+          `Your key does not have the scope ${scope}, so it cannot give this scope to another key`,
         ],
       );
     }

@@ -36,7 +36,7 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
     if (missing === undefined) return id;
     throw new A2AError(
       'forbidden',
-      `This key cannot change or revoke a key with the scope ${missing}, because it does not have this scope`,
+      `Your key does not have the scope ${missing}, so it cannot change, rotate or revoke a key with this scope`,
     );
   }
 
@@ -115,7 +115,9 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       body: Rotation.optional(),
       answers: {
         200: { description: 'The key and its new secret', schema: MadeKey },
-        409: { description: 'The key is revoked or expired' },
+        409: {
+          description: 'The key is revoked or expired, or too many of its secrets are still valid',
+        },
       },
       handle: async ({ caller, values, body = {} }) => {
         const id = await changeable(caller, values);
@@ -149,11 +151,11 @@ function mayGive(caller: Caller, scopes: readonly (ApiScope | '*')[]): void {
   if (missing === undefined) return;
   throw new A2AError(
     'forbidden',
-    `This key cannot give the scope ${missing} to another key, because it does not have this scope`,
+    `Your key does not have the scope ${missing}, so it cannot give this scope to another key`,
   );
 }
 
-/** Returns the first of the scopes that the caller does not have. */
+/** Returns the first of the scopes that the caller does not have, or undefined if the caller has all of them. */
 function missingIn(caller: Caller, scopes: readonly (ApiScope | '*')[]): string | undefined {
   return scopes.find((scope) => (scope === '*' ? !caller.scopes.has('*') : !caller.may(scope)));
 }

@@ -1,10 +1,11 @@
 /**
- * Admits requests to a model. Enforces the limits of the model (limits.ts), and selects the providers that accept the
- * files of the request. models.ts calls `admitted` before it reserves or sends anything. Calls that cost nothing are
- * not checked.
+ * Checks whether a model accepts a request. Enforces the limits of the model (limits.ts), and selects the providers that
+ * accept the files of the request. models.ts calls `admitted` before it reserves a budget or calls a provider. Calls
+ * that cost nothing (`free`) are not checked.
  *
- * A request that the model does not support is refused. There is one exception: if the request allows more output
- * tokens than the model, the number is lowered, because it is only an upper bound.
+ * A request that the model does not support is refused, with two exceptions. If the request allows more output tokens
+ * than the model, the number is lowered, because it is only an upper bound. If the request asks for a stream and the
+ * model does not support streaming, the client gets each text in one chunk.
  */
 import type { Content, ContentPart, ModelRequest } from '../../agent/index.ts';
 import type { Relay } from './relay/relay.ts';
@@ -13,6 +14,7 @@ import type { Candidate, ModelTarget } from './catalogue.ts';
 import type { ProviderConfig } from './config.ts';
 import { CONTEXT_LENGTH_EXCEEDED } from './failure.ts';
 import { FILE_KINDS, type FileKind, isTextFile, type ModelLimits, streams } from './limits.ts';
+import { relays } from './provider.ts';
 import { tokenCounter } from './token-count.ts';
 
 const FILE_WORDS: Readonly<Record<FileKind, string>> = {
@@ -90,8 +92,8 @@ function checkLength(target: ModelTarget, request: ModelRequest): void {
 }
 
 /**
- * Counts a prompt for the context window. The count for budgets is raised to the estimate for the vendor with the most
- * tokens among the model's providers. This count is not raised. If the prompt is close to the limit, the provider
+ * Counts a prompt for the comparison with the context window. Unlike the count for budgets, this count is not multiplied
+ * by the factor of the vendor's tokenizer, so it may be too low. If the prompt is close to the limit, the provider
  * decides whether to accept it.
  */
 export function promptTokens(request: ModelRequest): number {
@@ -147,8 +149,8 @@ function kindOf(part: ContentPart): FileKind | undefined {
 }
 
 /**
- * Returns the providers that accept the files. Always includes providers that get the client's own request, because
- * they check the files themselves.
+ * Returns the providers that accept the files. If the request is relayed to a provider in the vendor's own format
+ * (relay/), the provider is always included, because it checks the files itself.
  */
 function takers(
   target: ModelTarget,
@@ -161,13 +163,13 @@ function takers(
   const sent = files.filter(({ fromTool }) => !fromTool);
   const able = candidates.filter((candidate) => {
     const { provider } = candidate;
-    if (relay?.accepts(provider.config.type) === true && provider.relay) return true;
+    if (relay && relays(provider, relay)) return true;
     return sent.every((file) => takes(candidate, file));
   });
   if (able.length === candidates.length) return candidates;
   if (able.length > 0) return able;
-  const accepted = acceptedKinds(target);
-  throw notAccepted(target, sent.find(({ kind }) => !accepted.includes(kind)) ?? sent[0]);
+  const refusedByAll = sent.find((file) => !candidates.some((candidate) => takes(candidate, file)));
+  throw notAccepted(target, refusedByAll);
 }
 
 function takes(
@@ -186,13 +188,22 @@ function acceptedKinds({ candidates, limits }: ModelTarget): FileKind[] {
   );
 }
 
+/**
+ * Creates the error for a file that is not accepted. If `file` is undefined, each file is accepted by some provider,
+ * but no provider accepts all of them.
+ */
 function notAccepted(target: ModelTarget, file: SentFile | undefined): A2AError {
   const kinds = acceptedKinds(target);
   const accepted = LIST.format(['text', ...kinds.map((kind) => FILE_WORDS[kind])]);
-  const { kind, isAddress = false, mediaType = 'these files together' } = file ?? {};
-  const isKnown = isAddress && (isTextFile(mediaType) || kinds.some((each) => each === kind));
-  const message = isKnown
-    ? `The model ${target.name} cannot download a file of this kind: send its content`
-    : `The model ${target.name} does not accept ${mediaType}. It accepts ${accepted}`;
-  return new A2AError('contentTypeNotSupported', message, { info: { supported: accepted } });
+  const refusal = (message: string) =>
+    new A2AError('contentTypeNotSupported', message, { info: { supported: accepted } });
+  const { name } = target;
+  if (!file)
+    return refusal(
+      `No provider of the model ${name} accepts all of these files: send fewer kinds of files`,
+    );
+  const { kind, isAddress, mediaType } = file;
+  return isAddress && (isTextFile(mediaType) || kinds.includes(kind))
+    ? refusal(`The model ${name} cannot download a file of this kind: send its content`)
+    : refusal(`The model ${name} does not accept ${mediaType}. It accepts ${accepted}`);
 }

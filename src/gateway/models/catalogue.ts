@@ -42,12 +42,12 @@ export interface ListedModel {
 export interface Catalogue {
   /**
    * Finds the providers of a model. The result is a promise only if model cards must be read from PostgreSQL. Throws
-   * `invalidParams` if the name is unknown or has no usable provider.
+   * `invalidParams` if the name is unknown, or if the model has no usable provider or does not support the API type.
    */
   resolve(workspace: string, name: string, apiType: ApiType): MaybePromise<ModelTarget>;
   /** Returns at most MAX_LISTED models that the workspace can use. */
   list(workspace: string): Promise<readonly ListedModel[]>;
-  /** Returns the model with this name. Throws `notFound` if the workspace cannot use such a model. */
+  /** Returns the model with this name. Throws `notFound` if the workspace has no such model. */
   find(workspace: string, name: string): Promise<ListedModel>;
 }
 
@@ -105,7 +105,7 @@ export function createCatalogue(
           throw unknown(slugs, name, apiType);
         });
       }
-      // If the configuration has a price for this model of a provider under another name, this price applies.
+      // The configuration may have a price for the same model of the provider under another name. This price applies.
       const pricing = prices.of(calledBy(candidates), undefined);
       return { name, apiType, pricing, limits: NO_LIMITS, candidates };
     }
@@ -147,7 +147,7 @@ export function createCatalogue(
     });
     if (known.length === 0) {
       const names = routes.map(({ provider }) => provider).join(', ');
-      throw unusable(name, `${names} is not configured`);
+      throw unusable(name, `${names} ${routes.length === 1 ? 'is' : 'are'} not configured`);
     }
     const able = known.filter(({ provider }) => provider.can[apiType]);
     if (able.length > 0) return able;
@@ -202,7 +202,7 @@ export function createCatalogue(
     async find(workspace, name) {
       const card = await cards.bySlug(workspace, name);
       for (const model of listed([card])) if (model.name === name) return model;
-      throw new A2AError('notFound', 'Unknown model');
+      throw new A2AError('notFound', 'Unknown model', { reason: MODEL_NOT_FOUND });
     },
   };
 }

@@ -1,6 +1,6 @@
 /** Adds providers that need no configuration to the configured providers. */
-import { ModelError, type VendorEnvironment } from '../../agent/index.ts';
-import { VENDORS, addressOf, type Vendor } from '../../agent/internal/index.ts';
+import type { VendorEnvironment } from '../../agent/index.ts';
+import { VENDORS, serverOf } from '../../agent/internal/index.ts';
 import { ProviderConfig, type ProvidersConfig } from './config.ts';
 
 /** The name of the offline provider, and of its model. */
@@ -8,7 +8,8 @@ export const OFFLINE = 'offline';
 
 /**
  * Returns the configured providers by name. Adds `offline`. Also adds each vendor whose environment variables are set,
- * unless a configured provider uses this vendor. Throws a ModelError if an environment variable has an invalid address.
+ * unless a configured provider has the vendor's type or name. Throws a ModelError if an environment variable has an
+ * invalid address.
  */
 export function withImplied(
   config: ProvidersConfig,
@@ -16,8 +17,8 @@ export function withImplied(
 ): ReadonlyMap<string, ProviderConfig> {
   const all = new Map(Object.entries(config));
   const types = new Set<string>([...all.values()].map(({ type }) => type));
-  for (const [name, vendor] of Object.entries(VENDORS)) {
-    const implied = all.has(name) || types.has(name) ? undefined : fromEnv(name, vendor, env);
+  for (const name of Object.keys(VENDORS)) {
+    const implied = all.has(name) || types.has(name) ? undefined : fromEnv(name, env);
     if (implied !== undefined) all.set(name, implied);
   }
   if (!all.has(OFFLINE)) {
@@ -28,8 +29,9 @@ export function withImplied(
 }
 
 /**
- * Returns the default model if the configuration does not contain one. This is the first model of the only configured
- * provider that is not `offline` or `scripted`. Returns undefined if there is no such provider, or more than one.
+ * Returns the default model for a configuration without `defaultModel`: the first model of the only configured provider
+ * that is not `offline` or `scripted`. Returns undefined if there is no such provider, if there are several, or if the
+ * provider lists no models.
  */
 export function impliedDefaultModel(config: ProvidersConfig = {}): string | undefined {
   const real = Object.values(config).filter(({ type }) => type !== OFFLINE && type !== 'scripted');
@@ -37,26 +39,12 @@ export function impliedDefaultModel(config: ProvidersConfig = {}): string | unde
   return others.length === 0 ? only?.models?.[0] : undefined;
 }
 
-/** Returns the vendor's API key in the environment, or undefined if it is not set. */
-export function keyIn(env: VendorEnvironment, { keys }: Vendor): string | undefined {
-  return keys.map((key) => valueOf(env, key)).find((value) => value !== undefined);
-}
-
-function fromEnv(name: string, vendor: Vendor, env: VendorEnvironment): ProviderConfig | undefined {
-  const apiKey = keyIn(env, vendor);
-  const baseUrl = addressOf(vendor, valueOf(env, vendor.addressVariable));
-  if (baseUrl === undefined || (apiKey === undefined && vendor.keyOptional !== true)) {
-    return undefined;
-  }
+function fromEnv(name: string, env: VendorEnvironment): ProviderConfig | undefined {
+  const server = serverOf(name, env);
+  const problem = server?.problem?.(name);
+  if (!server || problem?.code === 'no-key') return undefined;
+  if (problem) throw problem;
+  const { type, vendor, baseURL: baseUrl, apiKey } = server;
   const models = vendor.defaultModel === undefined ? [] : [vendor.defaultModel];
-  const read = ProviderConfig.safeParse({ type: name, baseUrl, models, ...(apiKey && { apiKey }) });
-  if (read.success) return read.data;
-  const why = `${vendor.addressVariable} is not a valid address: set it to an address such as https://example.com/v1`;
-  throw new ModelError('invalid-request', why);
-}
-
-/** Returns the value of a variable, or undefined if it is not set or empty. */
-function valueOf(env: VendorEnvironment, variable: string): string | undefined {
-  const value = env[variable]?.trim();
-  return value === '' ? undefined : value;
+  return ProviderConfig.parse({ type, baseUrl, apiKey, models });
 }

@@ -6,12 +6,13 @@
 import type { ModelRequest } from '../../agent/index.ts';
 import type { Relay } from './relay/relay.ts';
 import type { ModelTarget } from './catalogue.ts';
+import { relays } from './provider.ts';
 import { type TokenCounter, tokenCounter } from './token-count.ts';
 
 /**
- * Part of the client's own request that is not counted in addition to the converted request: a number of characters,
- * plus a fraction of its length. This part consists of ids and other short fields. It needs no count of its own,
- * because the count of the prompt is an overestimate.
+ * The client's own request may be longer than the converted request by this number of characters plus this fraction of
+ * its length before the difference is counted. This allowance covers ids and other short fields. The count of the
+ * prompt is high enough to include them.
  */
 const SHORT_FIELDS = 1000;
 const SHORT_PART = 1 / 8;
@@ -36,10 +37,8 @@ export function promptOf(
   relay: Relay | undefined,
 ): number {
   const counter = tokenCounter(candidates);
-  const own = candidates.find(
-    ({ provider }) => relay?.accepts(provider.config.type) === true && provider.relay !== undefined,
-  );
-  const more = relay && own ? unconverted(relay.body(own.model, undefined), request, counter) : 0;
+  const own = relay && candidates.find(({ provider }) => relays(provider, relay));
+  const more = own ? unconverted(relay.body(own.model, undefined), request, counter) : 0;
   return counter.prompt(request) + more;
 }
 

@@ -1,7 +1,8 @@
-/** One call to a provider, in its own format or translated. */
+/** One call to a provider. The provider gets the client's own request (`relay`) or a converted request. */
 import type { ModelRequest } from '../../agent/index.ts';
 import type { Candidate } from './catalogue.ts';
 import { nextVisible, type SourceChunk } from './chunks.ts';
+import { relays } from './provider.ts';
 import type { Relay } from './relay/relay.ts';
 import { TokenTally } from './token-tally.ts';
 import type { TokenCounter } from './token-count.ts';
@@ -18,7 +19,7 @@ export interface ProviderCall {
   readonly first: Promise<SourceChunk>;
   /** The chunks after the first visible chunk. */
   readonly rest: AsyncIterator<SourceChunk>;
-  /** Closes the connection. */
+  /** Stops the call and closes the connection to the provider. */
   readonly stop: (reason: unknown) => void;
 }
 
@@ -38,7 +39,7 @@ export function callProvider(
   const { maxOutputTokens } = request;
   const upstream = new AbortController();
   const chunks: AsyncIterable<SourceChunk> =
-    relay?.accepts(provider.config.type) === true && provider.relay
+    relay && relays(provider, relay)
       ? provider.relay(relay, { model, maxOutputTokens }, upstream.signal)
       : provider.chat(model).generate(request, upstream.signal);
   const rest = chunks[Symbol.asyncIterator]();
@@ -51,7 +52,7 @@ export function callProvider(
   return { name, candidate, maxOutputTokens, tally, first, rest, stop };
 }
 
-/** Returns a function that returns all chunks of the call one by one, beginning with the first visible chunk. */
+/** Returns a function that reads the next chunk of the call. It begins with the first visible chunk. */
 export function chunksOf({ name, first, rest, tally }: ProviderCall): () => Promise<SourceChunk> {
   let pending: Promise<SourceChunk> | undefined = first;
   return () => {

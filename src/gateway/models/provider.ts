@@ -12,6 +12,7 @@ import {
   addressOf,
   offlineEmbeddings,
   scriptFromFile,
+  serverOf,
   type EmbeddingModel,
   vendorEmbeddings,
   vendorModel,
@@ -25,7 +26,7 @@ import {
 } from '../../base/index.ts';
 import { type OtherNodes, tellNews } from './circuit-news.ts';
 import type { ProviderConfig, ProvidersConfig } from './config.ts';
-import { keyIn, withImplied } from './implied.ts';
+import { withImplied } from './implied.ts';
 import type { RawChunk, Relay } from './relay/relay.ts';
 import { relayed } from './relay/relayed.ts';
 
@@ -54,6 +55,14 @@ export interface Provider {
   ): AsyncIterable<ModelChunk | RawChunk>;
 }
 
+/** Returns whether the provider gets the client's own request. */
+export function relays(
+  provider: Provider,
+  relay: Pick<Relay, 'accepts'>,
+): provider is Provider & Required<Pick<Provider, 'relay'>> {
+  return provider.relay !== undefined && relay.accepts(provider.config.type);
+}
+
 /** Maximum number of cached clients of one provider. It is needed because a model card may contain any model name. */
 const MAX_KEPT = 256;
 
@@ -72,7 +81,7 @@ export function createProviders(
     readonly env: VendorEnvironment;
     readonly now: () => number;
     readonly before: ReadonlyMap<string, Provider>;
-    /** The other gateways, which learn about the circuit breakers. */
+    /** The connection to the other gateways. They are told when a circuit breaker opens. */
     readonly otherNodes: OtherNodes | undefined;
   },
 ): ReadonlyMap<string, Provider> {
@@ -133,7 +142,8 @@ function clientsOf(
   const vendor = VENDORS[type];
   if (vendor === undefined) throw new ModelError('invalid-request', `unknown vendor ${type}`);
   // An API key from the environment must be sent only to the vendor's own address.
-  const apiKey = config.apiKey ?? (config.baseUrl === undefined ? keyIn(env, vendor) : undefined);
+  const apiKey =
+    config.apiKey ?? (config.baseUrl === undefined ? serverOf(type, env)?.apiKey : undefined);
   const keyProblem =
     apiKey === undefined && vendor.keyOptional !== true
       ? new ModelError('no-key', `the provider ${provider} has no API key: set its apiKey`)

@@ -9,7 +9,7 @@
  * The register shares the connections, the lease and the listener of the task store (`NodeDatabase`).
  */
 import { randomBytes } from 'node:crypto';
-import { pause } from '../../base/index.ts';
+import { rest } from '../../base/index.ts';
 import {
   type Executor,
   fromPostgresText,
@@ -27,7 +27,7 @@ import type { Register, Steps } from './register.ts';
 const POLL_MS = 500;
 const STALE_MS = 5000;
 const CHANNEL = 'parley_register';
-/** PostgreSQL limits the payload of a notification to 8000 bytes. */
+/** PostgreSQL limits the payload of a notification to 8000 bytes. Longer texts are not sent. */
 const MAX_PAYLOAD_BYTES = 7900;
 /** Maximum number of connections of a register without a task store. */
 const POOL_SIZE = 5;
@@ -129,13 +129,21 @@ async function registerIn(
     return step.value;
   }
 
+  /**
+   * Sets the known number of changes. Calls the listeners if other processes have made changes too, and not only this
+   * process, which has made `ownChanges`.
+   */
+  function learn(number: number, ownChanges: 0 | 1): void {
+    const hasOthers = number > known + ownChanges;
+    known = Math.max(known, number);
+    if (hasOthers) for (const listener of listeners) listener();
+  }
+
   async function poll(): Promise<void> {
     const begun = performance.now();
     const number = await numberIn(db);
     checkedAt = begun;
-    if (number <= known) return;
-    known = number;
-    for (const listener of listeners) listener();
+    learn(number, 0);
   }
 
   async function pollRegularly(): Promise<void> {
@@ -153,7 +161,7 @@ async function registerIn(
       if (notified) continue;
       waiting = new AbortController();
       const until = AbortSignal.any([signal, waiting.signal]);
-      await pause(pollMs, until).catch(() => undefined);
+      await rest(pollMs, until);
     }
   }
 
@@ -186,7 +194,7 @@ async function registerIn(
           await on.query(`NOTIFY ${CHANNEL}`);
           return { result: done, number: row?.number ?? 0 };
         });
-        known = Math.max(known, number);
+        learn(number, 1);
         return result;
       }),
     read: (work) => guarded(() => run(work(), db)),
@@ -201,7 +209,7 @@ async function registerIn(
       const payload = members.id + toPostgresText(text);
       if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) return;
       members.notify([CHANNEL], [payload]).catch(() => {
-        // The other nodes find out by themselves.
+        // A text may be lost, so a failure is ignored.
       });
     },
     onTold: (listener) => void tellers.push(listener),

@@ -29,7 +29,7 @@ export const METRICS = {
   },
   parley_tasks_expired_total: {
     type: 'counter',
-    help: 'Expired tasks. The outcome is "ended" or "deleted", or "old" for tasks that the retention deleted.',
+    help: 'Expired and old tasks. The outcome is "ended" or "deleted", or "old" for tasks that the retention deleted.',
     labels: ['outcome'],
   },
   parley_model_calls_total: {
@@ -92,7 +92,7 @@ export const METRICS = {
   },
   parley_refused_total: {
     type: 'counter',
-    help: 'Refused requests. The reason is "unauthenticated", "forbidden", or "limited" (rate limit or budget).',
+    help: 'Refused requests. The reason is "unauthenticated" (401), "forbidden" (403), or "limited" (429: a rate limit, a budget or another limit).',
     labels: ['reason'],
   },
   parley_spans_total: {

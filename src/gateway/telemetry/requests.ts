@@ -48,7 +48,7 @@ export function watchTasks(meter: Meter): NonNullable<ServeOptions['onState']> {
 const GRPC_METHOD = /^\/(?:lf\.)?a2a\.v1\.A2AService\//;
 const GRPC_TOOLS = /^\/grpc\.(?:health|reflection)\./;
 
-/** Returns a function that finds the route of a path. Parameter values never become labels. */
+/** Returns a function that returns the label `route` for a URL. The label never contains values of path parameters. */
 function namer(routes: readonly GatewayRoute[]): (url: string) => string {
   const literal = new Set<string>();
   const patterns: (readonly [RegExp, string])[] = [];
@@ -65,6 +65,6 @@ function namer(routes: readonly GatewayRoute[]): (url: string) => string {
     if (literal.has(path)) return path;
     const found = patterns.find(([pattern]) => pattern.test(path));
     if (found) return found[1];
-    return path.startsWith('/.well-known/') ? 'card' : 'A2A REST, or nothing';
+    return path.startsWith('/.well-known/') ? 'card' : 'A2A REST, or other';
   };
 }

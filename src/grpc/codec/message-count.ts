@@ -1,6 +1,7 @@
 /**
- * Counts the messages inside a protobuf message from its bytes, before it is decoded. Two bytes can be a message, so
- * decoding 10 MB could block the event loop for seconds, and only then could `inspectJson` refuse it.
+ * Counts the messages inside a protobuf message from its bytes, before it is decoded. A message can be as short as two
+ * bytes, so 10 MB can contain millions of them. Decoding them could block the event loop for seconds, and `inspectJson`
+ * could refuse them only afterwards.
  *
  * The bytes are read exactly as `fromBinary` reads them. The type of a known field decides how its bytes are read, and
  * the wire type in its tag is ignored. A field may end after the message that contains it. If these bytes were read in
@@ -11,9 +12,9 @@ import { WireType } from '@bufbuild/protobuf/wire';
 import { MAX_JSON_NODES, tooManyNodes } from '../../protocol/index.ts';
 import { READ_OPTIONS } from './schema.ts';
 
-/** In JSON, numbers and strings in a list are not counted. In protobuf, they are messages, so more are allowed. */
+/** In JSON, numbers and strings in a list are not counted. In protobuf, each is a message, so more are allowed. */
 const MAX_VALUES = 10 * MAX_JSON_NODES;
-/** At this depth, counted with the entries of maps, `fromBinary` refuses the message. */
+/** `fromBinary` refuses every message with more levels than this. Each entry of a map is a level too. */
 const MAX_DEPTH = 2 * READ_OPTIONS.recursionLimit + 2;
 
 /** The fields of a message or of an entry of a map. */
@@ -56,7 +57,7 @@ function contentOf(field: DescField): WireType | Layout {
   const isPacked =
     field.fieldKind === 'list' && !field.message && content !== WireType.LengthDelimited;
   const isGroup = 'delimitedEncoding' in field && field.delimitedEncoding;
-  if (isPacked || isGroup) throw new TypeError(`the count cannot read ${String(field)}`);
+  if (isPacked || isGroup) throw new TypeError(`unsupported encoding of ${String(field)}`);
   return content;
 }
 
@@ -89,7 +90,7 @@ export class MessageCount {
   values = 0;
   readonly #frames: Frame[];
   #state: State = 'tag';
-  /** Position in the whole message. It may be after the bytes that have been read, to skip the next ones. */
+  /** Position in the whole message. While bytes are skipped, it may be after the end of the chunk. */
   #position = 0;
   /** Position of the first byte of the next chunk. */
   #received = 0;

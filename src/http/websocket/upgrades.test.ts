@@ -61,6 +61,30 @@ test('who connects is known by a header, or by a subprotocol where there can be 
   assert.deepEqual([closed.code, closed.reason], [4001, 'not authorised']);
 });
 
+test('a close reason is cut to 123 bytes, between two characters', async (t) => {
+  const reasons = ['語'.repeat(200), '\u{1F600}'.repeat(50), `${'x'.repeat(122)}é`, 'short'];
+  const route: SocketRoute = {
+    path: '/close',
+    protocols: ['one'],
+    open(socket, { query }) {
+      socket.close(1013, reasons[Number(query.get('reason'))]);
+      return { message() {} };
+    },
+  };
+  const { url } = await start(t, { sockets: [route] });
+  const heard: unknown[] = [];
+  for (const index of reasons.keys()) {
+    const socket = new WebSocket(`${url}/close?reason=${index}`, ['one']);
+    const [{ code, reason }] = (await once(socket, 'close')) as [CloseEvent];
+    heard.push([code, reason]);
+  }
+  const cut = ['語'.repeat(41), '\u{1F600}'.repeat(30), 'x'.repeat(122), 'short'];
+  assert.deepEqual(
+    heard,
+    cut.map((reason) => [1013, reason]),
+  );
+});
+
 test('a request that would rather be something else is answered as it is', async (t) => {
   const { listening } = await start(t);
   const headers = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': '' };

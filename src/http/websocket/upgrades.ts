@@ -6,9 +6,9 @@
  * authenticate the caller, and upgrade. A connection with invalid credentials is also upgraded, and then closed with
  * code 4001, because a web page cannot see any other error. Frames on such a connection are ignored.
  *
- * There are limits on the size of a frame (close code 1009), the number of frames per second (close code 1008), and the
- * time to answer a ping. Frames are not compressed, because compression needs memory for each connection and time for
- * each frame.
+ * There are limits on the size of a frame (close code 1009), the number of frames per second (close code 1008), the
+ * bytes of unfinished frames (close code 1013), and the time to answer a ping. Frames are not compressed, because
+ * compression needs memory for each connection and time for each frame.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -33,7 +33,7 @@ import {
   tokenIn,
 } from '../socket-route.ts';
 
-/** How long to wait until the peer closes its side. */
+/** How long to wait after a close frame until the peer closes its side. Then the connection is terminated. */
 const CLOSE_MS = 2000;
 /** Rate limit of frames and pings. */
 const FRAMES = { burst: 400, perSecond: 100 };
@@ -45,11 +45,8 @@ const FRAMES = { burst: 400, perSecond: 100 };
 const MAX_CHUNKS = 16 * 1024;
 const MAX_FRAGMENTS = 1024;
 
-/**
- * Maximum length of a close reason, in characters. The protocol allows 123 bytes, so this leaves room for characters of
- * two bytes.
- */
-const MAX_REASON = 60;
+/** Maximum size of a close reason in UTF-8 (RFC 6455, 5.5). `ws` throws if a reason is longer. */
+const MAX_REASON_BYTES = 123;
 
 export interface UpgradeOptions {
   readonly routes: readonly SocketRoute[];
@@ -356,9 +353,15 @@ function turnAway(ws: WebSocket): void {
 
 /** Closes the connection, and terminates it if the peer does not close its side soon. */
 function closeSoon(ws: WebSocket, code: number, reason: string | undefined): void {
-  ws.close(code, reason?.slice(0, MAX_REASON));
+  ws.close(code, reason && fittingReason(reason));
   const timer = setTimeout(() => ws.terminate(), CLOSE_MS).unref();
   ws.once('close', () => clearTimeout(timer));
+}
+
+/** Returns as many whole characters of the reason as fit into a close frame. */
+function fittingReason(reason: string): string {
+  const { read } = new TextEncoder().encodeInto(reason, new Uint8Array(MAX_REASON_BYTES));
+  return reason.slice(0, read);
 }
 
 /** Refuses the upgrade with an HTTP response. */

@@ -7,7 +7,7 @@
  * After a lost connection, the client reconnects and continues after the last event. Requests that were pending when
  * the connection was lost are rejected, because it is unknown whether they arrived.
  */
-import { backoffMs, trimEndOf } from '../../base/index.ts';
+import { trimEndOf } from '../../base/index.ts';
 import {
   ExecuteSlashCommandResponse,
   GetAllSlashCommandsResponse,
@@ -16,8 +16,19 @@ import {
   type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, v03, type Part } from '../../protocol/index.ts';
-import { ConnectionError, type RetryOptions } from '../../client/index.ts';
-import type { LiveClient, LiveItem, LiveSession, TakenPrompt } from './session.ts';
+import {
+  ConnectionError,
+  DEFAULT_ATTEMPTS,
+  retryDelay,
+  type RetryOptions,
+} from '../../client/index.ts';
+import {
+  LIVE_TOKEN,
+  type LiveClient,
+  type LiveItem,
+  type LiveSession,
+  type TakenPrompt,
+} from './session.ts';
 import { LiveFeed } from './feed.ts';
 import { userMessage } from './user-message.ts';
 import { decodeClients, decodeFiles, decodeFrame, decodeTask } from './frames.ts';
@@ -38,7 +49,7 @@ export interface JoinOptions {
    * Default: all.
    */
   readonly history?: number | undefined;
-  /** Called when the connection is lost, and when the session continues after that. Must not throw. */
+  /** Called with false when the connection is lost, and with true when it is open again. Must not throw. */
   readonly onConnection?: ((connected: boolean) => void) | undefined;
 }
 
@@ -52,8 +63,6 @@ const CONNECT_MS = 20_000;
 const MAX_WAITING = 4096;
 const NOT_AUTHORIZED = 4001;
 const GOING_AWAY = 1001;
-/** The characters that are allowed in a subprotocol (RFC 9110, `token`). */
-const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /**
  * Joins a live session. Resolves after the first snapshot. Rejects if there is no session or if the session refuses the
@@ -73,7 +82,7 @@ function addressOf(url: string, { name, token, history }: JoinOptions): URL {
       `"${url}" is not a valid URL of a live session: write it as http://localhost:1234`,
     );
   }
-  if (token !== undefined && !TOKEN.test(token)) {
+  if (token !== undefined && !LIVE_TOKEN.test(token)) {
     throw new TypeError('the token contains invalid characters: use letters and digits');
   }
   address.protocol = address.protocol.replace('http', 'ws');
@@ -297,7 +306,7 @@ class RemoteSession implements LiveSession {
     }
   }
 
-  /** Closes the connection. Does not reconnect. */
+  /** Closes the connection without a reconnect, and rejects the pending requests. */
   #drop(): void {
     const socket = this.#socket;
     this.#socket = undefined;
@@ -324,7 +333,6 @@ class RemoteSession implements LiveSession {
     if (code === NOT_AUTHORIZED) return this.#finish(new A2AError('unauthenticated'));
     // The session has ended normally.
     if (code === GOING_AWAY && this.#self) return this.#finish();
-    const { attempts = 5, delayMs = 250, maxDelayMs = 10_000, onRetry } = this.#options.retry ?? {};
     const why = reason === '' ? `${code}` : `${code}, ${reason}`;
     if (!this.#self) {
       const text = `no live session at ${this.#address.origin} (${why})`;
@@ -332,12 +340,13 @@ class RemoteSession implements LiveSession {
     }
     this.#options.onConnection?.(false);
     const failure = ++this.#failures;
-    if (failure > attempts) {
+    const { retry } = this.#options;
+    if (failure > (retry?.attempts ?? DEFAULT_ATTEMPTS)) {
       const text = `lost the connection to the live session (${why}) and could not reconnect`;
       return this.#finish(new ConnectionError('broken', text));
     }
-    const wait = backoffMs(failure, delayMs, maxDelayMs);
-    onRetry?.(failure, wait);
+    const wait = retryDelay(failure, retry);
+    retry?.onRetry?.(failure, wait);
     this.#timer = setTimeout(() => this.#connect(), wait);
   }
 

@@ -23,6 +23,14 @@ export type LiveRole = 'view' | 'prompt' | 'approve';
 /** All roles. */
 export const LIVE_ROLES: readonly LiveRole[] = ['view', 'prompt', 'approve'];
 
+/** Returns the roles of a client. Every client has the role `view`. */
+export function withView(roles: readonly LiveRole[]): LiveRole[] {
+  return LIVE_ROLES.filter((role) => role === 'view' || roles.includes(role));
+}
+
+/** The characters of a token. It is sent in a header, or as a WebSocket subprotocol (RFC 9110, `token`). */
+export const LIVE_TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
+
 /** Maximum number of clients in a snapshot or a presence update. `LiveSession.clients` returns all clients. */
 export const MAX_LISTED_CLIENTS = 100;
 
@@ -74,8 +82,8 @@ export interface TakenPrompt {
   readonly queued: boolean;
   readonly taskId: string;
   /**
-   * Resolves with the reason if a queued prompt is dropped, because a client canceled the turn or the agent refused the
-   * prompt. Available only in the process that runs the session.
+   * Resolves with the reason if the queued prompt is dropped, for example because a client canceled the turn or the
+   * agent refused the prompt. Available only in the process that runs the session.
    */
   readonly forgotten?: Promise<unknown>;
 }
@@ -118,7 +126,7 @@ export interface LiveSession {
     readonly after?: number;
     readonly signal?: AbortSignal;
   }): AsyncIterable<LiveItem>;
-  /** Starts a turn, or queues the prompt while a turn runs. Resolves when the prompt is accepted. */
+  /** Starts a turn, or queues the prompt while a turn runs. Resolves when it is stored or queued. */
   prompt(content: string | readonly Part[]): Promise<TakenPrompt>;
   /** Answers a waiting call. Throws A2AError -32004 with reason ALREADY_RESOLVED if another client answered first. */
   confirm(confirmation: ToolCallConfirmation): Promise<void>;
@@ -129,7 +137,7 @@ export interface LiveSession {
   models?(): Promise<readonly string[]>;
   /**
    * Returns the paths in the workspace that start with the prefix, for completion after `@`. Folders end with a slash.
-   * Servers other than Parley may not have it.
+   * Servers other than Parley may not have this method.
    */
   files?(prefix: string): Promise<readonly string[]>;
   execute(request: ExecuteSlashCommandRequest): Promise<ExecuteSlashCommandResponse>;

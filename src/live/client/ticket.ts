@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { isObject, trimEndOf } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
-import { ConnectionError } from '../../client/index.ts';
+import { ConnectionError, errorOfStatus } from '../../client/index.ts';
 import { Roles } from './frames.ts';
 import type { LiveRole } from './session.ts';
 
@@ -13,6 +13,8 @@ export interface IssuedToken {
 }
 
 const TIMEOUT_MS = 20_000;
+/** The HTTP statuses with which a live session refuses a ticket. */
+const REFUSALS: ReadonlySet<number> = new Set([401, 429, 503]);
 const Issued = z.object({ token: z.string().min(1), roles: Roles });
 
 /** Returns the ticket in a link of `/remote`, or undefined if the URL has none. */
@@ -22,8 +24,9 @@ export function ticketIn(url: string): string | undefined {
 }
 
 /**
- * Exchanges a ticket for a token at the session's address. Throws `unauthenticated` if the ticket was used or has
- * expired.
+ * Exchanges a ticket for a token at the session's address. Throws an A2AError with the session's reason if the session
+ * refuses the ticket: `unauthenticated` if the ticket was used or has expired, `rateLimited` if too many wrong tickets
+ * were tried, `unavailable` if there are too many tokens. Throws a ConnectionError if there is no session.
  */
 export async function exchangeTicket(
   url: string,
@@ -50,7 +53,10 @@ export async function exchangeTicket(
     const text = `no live session at ${address.origin}`;
     throw new ConnectionError('unreachable', text, { cause: error });
   }
-  if (response.status === 401) throw new A2AError('unauthenticated', await problemIn(response));
+  if (REFUSALS.has(response.status)) {
+    const { kind, detail } = errorOfStatus(response);
+    throw new A2AError(kind, await problemIn(response), detail);
+  }
   const issued = Issued.safeParse(await response.json().catch(() => undefined));
   if (response.ok && issued.success) return issued.data;
   throw new ConnectionError(

@@ -23,7 +23,10 @@ export function ticketRoute(access: LiveAccess): JsonRoute {
           `ticket: must be a string of at most ${MAX_CHARS} characters`,
         );
       if (name !== undefined && !isShort(name)) {
-        throw new A2AError('invalidParams', `name: must be at most ${MAX_CHARS} characters`);
+        throw new A2AError(
+          'invalidParams',
+          `name: must be a string of at most ${MAX_CHARS} characters`,
+        );
       }
       const issued = access.exchange(ticket, { name, remote });
       return { headers: { 'cache-control': 'no-store' }, body: issued };

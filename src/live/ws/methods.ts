@@ -1,4 +1,4 @@
-/** The methods on `/ws`, with the names of A2A 0.3 and of the development-tool extension. */
+/** The methods on `/ws`: those of A2A 0.3, those of the development-tool extension, and Parley's own (`session/…`). */
 import { isObject } from '../../base/index.ts';
 import {
   ExecuteSlashCommandRequest,
@@ -15,12 +15,15 @@ export interface MethodContext {
   readonly member: Member;
 }
 
-/** Maximum length of the start of a path. */
+/** Maximum length of the prefix of a path. */
 const MAX_PREFIX = 1024;
 
 type Method = (params: unknown, context: MethodContext) => Promise<unknown>;
 
-/** Handles a message like a non-blocking `message/send`. The results are events that all clients receive. */
+/**
+ * Handles `message/send` and `message/stream`. Both return the task as soon as the message is accepted or queued. All
+ * clients receive the events of its turn.
+ */
 const send: Method = async (raw, { live, member }) => {
   const params = WIRE.decodeParams('sendMessage', raw);
   const { message, metadata, tenant } = params;
@@ -64,7 +67,10 @@ export const LIVE_METHODS: Readonly<Record<string, Method>> = {
 function prefixIn(params: unknown): string {
   const prefix = isObject(params) ? params['prefix'] : undefined;
   if (typeof prefix === 'string' && prefix.length <= MAX_PREFIX) return prefix;
-  throw new A2AError('invalidParams', `prefix: a text of at most ${MAX_PREFIX} characters`);
+  throw new A2AError(
+    'invalidParams',
+    `prefix: must be a string of at most ${MAX_PREFIX} characters`,
+  );
 }
 
 function encode(task: Task): unknown {

@@ -1,4 +1,6 @@
-/** Functions that check the options and the status of a tool call. This file loads no schema. */
+/** Functions for tool calls, their confirmation requests and the answers to them. This file loads no schema. */
+import { defined } from '../../base/index.ts';
+import { A2AError } from '../errors.ts';
 import type { ConfirmationOption, ToolCall, ToolCallConfirmation } from './tool-call.ts';
 
 /** The ids of confirmation options that clients treat specially. */
@@ -15,6 +17,37 @@ export const OPTION = {
 /** Returns whether the call waits for a person's answer. */
 export function isAwaitingAnswer({ status, confirmation_request }: ToolCall): boolean {
   return status === 'PENDING' && confirmation_request !== undefined;
+}
+
+/** Returns the id of a call's current request. A call may ask several times, each time with a new id. */
+export function requestId({ correlationId, tool_call_id }: RequestIds): string {
+  return correlationId ?? tool_call_id;
+}
+
+/** Returns the answer to a call's current request that selects this option. */
+export function confirmationOf(
+  { tool_call_id, correlationId }: RequestIds,
+  selected_option_id: string,
+  more: Pick<ToolCallConfirmation, 'answer' | 'reason' | 'file_details'> = {},
+): ToolCallConfirmation {
+  return { tool_call_id, selected_option_id, ...defined({ correlationId }), ...more };
+}
+
+type RequestIds = Pick<ToolCall, 'tool_call_id' | 'correlationId'>;
+
+const ALREADY_RESOLVED = 'ALREADY_RESOLVED';
+
+/** Returns the error for an answer that came after another client's answer. */
+export function alreadyResolved(by: string, what: string, info: Record<string, string>): A2AError {
+  const text = `already resolved by ${by}: ${what}`;
+  return new A2AError('unsupportedOperation', text, { reason: ALREADY_RESOLVED, info });
+}
+
+/** Returns whether an answer was refused because another client has answered first. */
+export function isAlreadyResolved(
+  error: unknown,
+): error is A2AError & { readonly reason: typeof ALREADY_RESOLVED } {
+  return error instanceof A2AError && error.reason === ALREADY_RESOLVED;
 }
 
 /** Returns whether the call's confirmation request has the option with this id. */
@@ -34,8 +67,7 @@ export function hasEnded({ status }: ToolCall): boolean {
 }
 
 /**
- * Returns whether a text can be a slash command. A path such as `/etc/hosts` is not a command, so it may be an
- * answer.
+ * Returns whether a text can be a slash command. A text that begins with a path such as `/etc/hosts` is not a command.
  */
 export function mayBeCommand(text: string): boolean {
   return /^\/[^\s/]+(?:\s|$)/.test(text);

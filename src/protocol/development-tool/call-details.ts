@@ -1,6 +1,7 @@
 /**
- * The details that a person must see before they approve a call. These are the command, the change or the text of the
- * request, and all arguments that are not shown there. Every display of a confirmation request uses these details.
+ * The details that a person must see before they approve a call: the change of a file, or else the command, the MCP
+ * tool or the text of the request, followed by all arguments that it does not show. Every display of a confirmation
+ * request uses these details.
  */
 import { reveal } from '../../base/index.ts';
 import type { Json } from './message.ts';
@@ -75,6 +76,13 @@ export function argumentText(value: Json): { readonly text: string; readonly blo
       ? short
       : JSON.stringify(value, undefined, 2);
   return { text: reveal(text), block };
+}
+
+/** Returns the question about a call as plain text: its description, or else its tool, and its details. */
+export function callText(call: RequestedCall & Pick<ToolCall, 'description'>): string {
+  const title = reveal(call.description ?? call.tool_name);
+  const details = detailText(callDetails(call));
+  return details === '' || details === title ? title : `${title}\n${details}`;
 }
 
 /** Returns the details as plain text. */

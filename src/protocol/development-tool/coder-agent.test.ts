@@ -70,6 +70,9 @@ test('an answer goes back in the dialect of its call', () => {
   const own = { tool_call_id: 'c2', status, tool_name, input_parameters };
   const data = { tool_call_id: 'c2', selected_option_id: 'cancel' };
   assert.deepEqual(answerData(own, 'cancel'), data);
+  // The id of the request is sent back, so that the answer cannot be taken for an answer to a later request.
+  const again = { ...own, correlationId: 'r1' };
+  assert.deepEqual(answerData(again, 'cancel'), { ...data, correlationId: 'r1' });
 });
 
 test('an answer is a confirmation; its content selects "modify", and a misspelt one is refused', () => {

@@ -17,7 +17,7 @@ import { parseWith } from '../json.ts';
 import { Id, type Message, type Metadata } from '../message.ts';
 import type { StreamEvent } from '../task.ts';
 import { isInterrupted } from '../task-state.ts';
-import { CODER_AGENT, isCoderAgentForm, OPTION } from './call-checks.ts';
+import { CODER_AGENT, confirmationOf, isCoderAgentForm, OPTION } from './call-checks.ts';
 import type { AgentSettings } from './event.ts';
 import { plainName, Struct } from './message.ts';
 import {
@@ -228,10 +228,9 @@ function errorIn({ status, response }: SentCall): { message: string; type?: stri
 
 /** Returns the data of the part that answers a call, in the dialect of the server that sent the call. */
 export function answerData(call: ToolCall, optionId: string): object {
-  const { tool_call_id: id } = call;
   return isCoderAgentForm(call)
-    ? { callId: id, outcome: optionId }
-    : { tool_call_id: id, selected_option_id: optionId };
+    ? { callId: call.tool_call_id, outcome: optionId }
+    : confirmationOf(call, optionId);
 }
 
 const Confirmation = z.looseObject({
@@ -249,8 +248,8 @@ export function isCoderAgentAnswer(data: unknown): data is object {
 }
 
 /**
- * Reads an answer in this dialect. Throws if it is invalid. An answer with `newContent` becomes the option `modify`,
- * because the client replaces the proposed content, unless it rejects the call.
+ * Reads an answer in this dialect. Throws if it is invalid. An answer with `newContent` that does not reject the call
+ * becomes the option `modify`, because the client replaces the proposed content.
  */
 export function readCoderAgentAnswer(data: object): ToolCallConfirmation {
   // A misspelled `newContent` would be ignored. Then the server would write content that the person has not approved.

@@ -105,3 +105,17 @@ test('a call waits until it is answered, changes or its turn ends', () => {
   assert.deepEqual(waitingCallsIn(task('working', [...asks, message('agent', ended)])), []);
   assert.deepEqual(waitingCallsIn(task('canceled', asks)), []);
 });
+
+test('a call that asks again under the same id waits again, also without the id of a request', () => {
+  const answered = [message('agent', CALL), message('user', ANSWER)];
+  const runs = { ...CALL, status: 'EXECUTING', confirmation_request: undefined };
+  for (const between of [[], [message('agent', runs)]]) {
+    const again = [...answered, ...between, message('agent', CALL)];
+    assert.deepEqual(waitingCallsIn(task('input-required', again)), [CALL]);
+  }
+});
+
+test('a text does not end the waiting of a call, because not every agent takes it as an answer', () => {
+  const said = [message('agent', CALL), message('user', 'yes')];
+  assert.deepEqual(waitingCallsIn(task('input-required', said)), [CALL]);
+});

@@ -3,10 +3,14 @@
  * protocol/index.ts loads zod and all schemas.
  */
 export {
+  confirmationOf,
   hasEnded,
   hasOption,
+  isAlreadyResolved,
+  isAwaitingAnswer,
   mayBeCommand,
   OPTION,
+  requestId,
   selectedOption,
 } from '../development-tool/call-checks.ts';
 export {
@@ -15,5 +19,13 @@ export {
   detailText,
   type CallDetail,
 } from '../development-tool/call-details.ts';
-export { A2AError } from '../errors.ts';
+export {
+  binaryNote,
+  isBinary,
+  isShortened,
+  isWithoutDiff,
+  leavesOut,
+  noDiffNote,
+  truncatedNote,
+} from '../development-tool/diff-notes.ts';
 export { isTerminal } from '../task-state.ts';

@@ -2,8 +2,9 @@
  * Copies a task store from a SQLite file to PostgreSQL.
  *
  * Tasks are copied in groups, each in one transaction that also stores the progress. If the import is interrupted, the
- * next call continues it. The database must be empty, or contain an unfinished import of the same file. No server may
- * use the file. A server that uses the database meanwhile sees only the tasks that were copied already.
+ * next call continues it. The database must have no tasks, except those of an earlier import of the same file. No server
+ * may use the file during the import. A server that uses the database meanwhile sees only the tasks that were copied
+ * already. A webhook that cannot be decrypted is not copied, and this is logged.
  */
 import { createHash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
@@ -33,24 +34,25 @@ export interface ImportOptions {
   /** The keys with which webhooks in the database are encrypted. */
   readonly to: SecretKeyOptions;
   readonly logger?: Logger | undefined;
-  /** Called after each group, with the number of tasks that are in the database now. */
+  /** Called after each group, with the number of tasks that were copied so far. */
   readonly onProgress?: ((tasks: number) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** The progress of an import, which is stored in the table `meta`. */
 interface Progress {
-  /** Identifies the file. */
+  /** Identifies the file. It is a hash of the file's random `cursor_key`. */
   readonly source: string;
   /** The row id of the last task that was copied. */
   readonly last: number;
+  /** The number of tasks that were copied. */
   readonly tasks: number;
   readonly done: boolean;
 }
 
 /** Maximum number of tasks in a group. */
 const GROUP = 200;
-/** Maximum number of log entries, and of characters of JSON, in one statement. */
+/** Log entries are inserted in batches. A batch ends with the entry that reaches one of these limits. */
 const MAX_ENTRIES = 2000;
 const MAX_CHARACTERS = 4_000_000;
 
@@ -73,7 +75,7 @@ type TaskRow = [
 
 type EventRow = [seq: number, json: string, accepts: string | null];
 
-/** Tasks that are being removed have no entry with their status any more. They are not copied. */
+/** Selects the next tasks. A task that was removed in part no longer has the entry with its status, and is skipped. */
 const TASK_ROWS = `
   SELECT t.id, t.scope, s.tenant, s.owner, t.task_id, t.context_id, t.state,
     (SELECT max(seq) FROM events WHERE task = t.id), t.status_seq, t.changed, t.created_at, t.expires_at,
@@ -83,7 +85,10 @@ const TASK_ROWS = `
   WHERE t.id > ? AND EXISTS (SELECT 1 FROM events WHERE task = t.id AND seq = t.status_seq)
   ORDER BY t.id LIMIT ${GROUP}`;
 
-/** Copies the store. Returns the number of tasks in it. Throws a StoreError if this is not possible. */
+/**
+ * Copies the store. Returns the number of tasks that were copied, including those of earlier calls. Throws a StoreError
+ * if this is not possible, and the signal's reason if the signal is aborted.
+ */
 export async function importSqlite(
   path: string,
   url: string,
@@ -128,7 +133,7 @@ export async function importSqlite(
  */
 async function begin(db: Postgres, source: string, cursorKey: Uint8Array): Promise<void> {
   await db.transaction(async (tx) => {
-    // One import at a time.
+    // Two imports must not start at the same time.
     await tx.query('LOCK TABLE parley.meta IN EXCLUSIVE MODE');
     const found = await progressOf(tx);
     if (found?.source === source) return;
@@ -176,7 +181,7 @@ class Copy {
     );
   }
 
-  /** Copies the next group of tasks. */
+  /** Copies the next group of tasks. Returns the progress after it. */
   async group(tx: Executor, source: string): Promise<Progress> {
     const before = await progressOf(tx);
     if (before?.source !== source) throw new StoreError('another import has been started');
@@ -196,7 +201,7 @@ class Copy {
     return progress;
   }
 
-  /** Returns the numbers of the scopes in the database, by their numbers in the file. */
+  /** Adds the scopes of the tasks to the database. Returns their numbers there, by their numbers in the file. */
   async #scopes(tx: Executor, rows: readonly TaskRow[]): Promise<Map<number, number>> {
     const numbers = new Map<number, number>();
     for (const [, scope, tenant, owner] of rows) {
@@ -242,7 +247,9 @@ class Copy {
         [to, seqs, texts],
       );
       await tx.query(
-        'INSERT INTO parley.messages (scope, message_id, task) SELECT $1, id, $2 FROM unnest($3::text[]) AS id',
+        // An append may contain an id twice.
+        `INSERT INTO parley.messages (scope, message_id, task)
+         SELECT DISTINCT $1::bigint, id, $2::bigint FROM unnest($3::text[]) AS id`,
         [scope, to, ids],
       );
       [seqs, texts, ids, characters] = [[], [], [], 0];

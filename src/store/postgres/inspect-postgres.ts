@@ -1,4 +1,6 @@
-/** Describes a task store in PostgreSQL for the operator. Changes nothing, and servers may use the database meanwhile. */
+/**
+ * Describes a task store in PostgreSQL for the operator. Changes nothing, and servers may use the database meanwhile.
+ */
 import { fromPostgresRow, openPostgres, type Postgres } from '../../base/postgres/index.ts';
 import { ChangeClock } from '../../tasks/index.ts';
 import type { OwnedDeadLetter, StoreReport } from '../inspect-store.ts';
@@ -17,7 +19,7 @@ export interface PostgresReport extends Pick<
   readonly server: string;
   /** Number of nodes with a valid lease. */
   readonly nodes: number;
-  /** Number of tasks that should be executed, but whose node is gone. */
+  /** Number of submitted and working tasks whose node is gone. */
   readonly orphans: number;
 }
 
@@ -39,7 +41,7 @@ export async function inspectPostgres(url: string, endedBefore: number): Promise
           AND NOT ${isAlive('t.node')}) AS orphans`,
     [ChangeClock.first(Math.max(0, endedBefore))],
   );
-  if (!row) throw new Error('the database has not answered');
+  if (!row) throw new Error('the database returned no row');
   return { name: db.name, ...row };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Requests between nodes, in a table. A request is addressed to the id of a node. If that node is gone, the sender gets
- * no answer, and must look for the node that executes the task now.
+ * Requests between nodes, in a table. A request is addressed to the id of a node. If that node is gone, `ask` returns
+ * undefined, and the sender must look for the node that executes the task now.
  */
 import { backoffMs, pause } from '../../base/index.ts';
 import { fromPostgresText, toPostgresText, type Postgres } from '../../base/postgres/index.ts';
@@ -8,10 +8,12 @@ import type { Logger } from '../../tasks/index.ts';
 import type { WebhookSecrets } from '../webhook-secrets.ts';
 import { CLUSTER_SQL } from './cluster-statements.ts';
 
+/** A request of this node that has no answer yet. */
 interface Waiting {
+  /** The id of the other node. */
   readonly node: string;
   readonly since: number;
-  /** Called with the answer, or with undefined if the node is gone. */
+  /** Called with the answer, or with undefined if the other node is gone or has not answered in time. */
   readonly resolve: (answer: string | undefined) => void;
 }
 
@@ -22,17 +24,19 @@ export interface MailboxOptions {
   readonly secrets: WebhookSecrets;
   /** The id of this node. */
   readonly node: () => string;
-  /** Answers a request of another node, or a request that cannot be decrypted (undefined). Must not throw. */
+  /**
+   * Returns the answer to a request of another node. `request` is undefined if it cannot be decrypted. Must not throw.
+   */
   readonly answer: (request: string | undefined) => Promise<string>;
-  /** Tells a node that there is mail. */
+  /** Sends a node the hint that there are requests or answers for it. */
   readonly tell: (node: string) => void;
 }
 
-/** How long to wait for an answer of a node that is alive. */
+/** How long a request to a live node waits for its answer. The first `keepOnly` after this time ends the request. */
 const MAX_WAIT_MS = 60_000;
-/** Maximum number of attempts to store an answer. */
+/** Maximum number of attempts to write an answer to the database. */
 const MAX_TRIES = 10;
-/** The start of an encrypted request. Other requests are JSON. */
+/** The prefix of an encrypted request. Requests without it are JSON. */
 const SEALED = 'sealed ';
 
 export class Mailbox {
@@ -41,16 +45,23 @@ export class Mailbox {
   #closed = false;
   #reading = false;
   #again = false;
-  /** The requests that are being executed. */
+  /** The ids of the requests that this node is executing. */
   readonly #handled = new Set<number>();
-  /** Whether this node may have taken requests without knowing it, because the connection was lost. */
+  /**
+   * Whether the last `take` statement failed. If its connection was lost, it may have marked requests as taken that
+   * this node has not received.
+   */
   #isUncertain = false;
 
   constructor(options: MailboxOptions) {
     this.#options = options;
   }
 
-  /** Sends a request and waits for the answer. Returns undefined if the node is gone. */
+  /**
+   * Sends a request and waits for the answer. Returns undefined if the other node is gone or does not answer in time,
+   * or if this mailbox is closed. Throws the signal's reason if the signal is aborted. See `StoreCluster.ask` for
+   * `secrecy`.
+   */
   async ask(
     node: string,
     request: string,
@@ -72,7 +83,9 @@ export class Mailbox {
     const onAbort = () => reject(signal?.reason);
     signal?.addEventListener('abort', onAbort, { once: true });
     this.#waiting.set(id, { node, since: performance.now(), resolve });
-    tell(node);
+    // The signal may have been aborted while the request was stored.
+    if (signal?.aborted) onAbort();
+    else tell(node);
     try {
       return await promise;
     } finally {
@@ -83,7 +96,9 @@ export class Mailbox {
     }
   }
 
-  /** Ends the requests to all nodes except these, because the others are gone. Also ends requests that waited too long. */
+  /**
+   * Ends the requests to nodes that are not in `nodes`, because they are gone. Also ends requests that waited too long.
+   */
   keepOnly(nodes: readonly string[]): void {
     const oldest = performance.now() - MAX_WAIT_MS;
     for (const { node, since, resolve } of this.#waiting.values()) {
@@ -91,7 +106,7 @@ export class Mailbox {
     }
   }
 
-  /** Reads the requests and the answers to this node. Never throws. */
+  /** Reads the requests and the answers for this node. Starts to execute the requests. Never throws. */
   async read(): Promise<void> {
     this.#again = true;
     if (this.#reading || this.#closed) return;
@@ -145,7 +160,7 @@ export class Mailbox {
         if (row) tell(row[0]);
         return;
       } catch (error) {
-        // The sender withdraws the request when the lease of this node has ended.
+        // Without an answer, the sender gives up after MAX_WAIT_MS, or when the lease of this node has ended.
         if (attempt === MAX_TRIES || this.#closed) {
           logger.error({ err: error }, 'failed to answer another node');
           return;

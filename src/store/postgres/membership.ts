@@ -1,12 +1,13 @@
 /**
  * Tracks which nodes are alive.
  *
- * Each node has a lease in the database, on the database's clock, and renews it. A node whose lease has ended is removed
- * by the other nodes, and its next renewal fails. Then it stops its work and joins again under a new id. So a process
- * that was paused for too long, or that could not reach the database, never continues under its old id.
+ * Each node has a lease in the database, on the database's clock, and renews it. A node whose lease has ended is
+ * removed by the other nodes, and its next renewal fails. Then it stops its work and joins again under a new id. So a
+ * process that was paused for too long, or that could not reach the database, never continues under its old id.
  *
- * A node also keeps a session that holds an advisory lock. When the process ends, the database releases the lock at
- * once, and the other nodes need not wait for the end of the lease. If a pooler is in between, the lock is not used.
+ * A node also keeps a session (a connection of its own) that holds an advisory lock. When the process ends, the
+ * database releases the lock at once, and the other nodes need not wait for the end of the lease. Behind a pooler, the
+ * lock is not used.
  *
  * A process has one lease and one session for each database, even if several of its parts use them: the task store, and
  * the register of a gateway.
@@ -28,10 +29,11 @@ const RECONNECT_MS = 50;
  * have lost their locks for a moment.
  */
 const SETTLE_MS = 2000;
-/** How long to wait for a notification that the node has sent to itself. */
+/** How long to wait for a ping, a notification that a node sends to itself. */
 const PING_MS = 2000;
-const PINGS = 2;
-/** The start of such a notification. */
+/** Maximum number of pings. A single ping may be lost or late. */
+const MAX_PINGS = 2;
+/** The prefix of a ping. */
 const PING = 'ping ';
 
 export interface MembershipOptions {
@@ -42,9 +44,9 @@ export interface MembershipOptions {
   readonly logger: Logger;
 }
 
-/** A part of the process that wants to know about the nodes. */
+/** The callbacks of a part of the process that reacts to changes of the nodes. They must not throw. */
 export interface MembershipListener {
-  /** A channel of all nodes. Default: the own channel of this node (`channelOf`). */
+  /** The channel of `onNotification`, on which all nodes listen. Default: this node's own channel (`channelOf`). */
   readonly channel?: string | undefined;
   /** Called for each notification on the channel. */
   readonly onNotification?: (payload: string) => void;
@@ -54,11 +56,11 @@ export interface MembershipListener {
   readonly onExpelled?: () => void;
   /** Called after each look at the other nodes. `isRenewal` is true if the lease was also renewed. */
   readonly onLook?: (isRenewal: boolean) => void;
-  /** Called when a session is open, because earlier notifications may be lost. */
+  /** Called when a session was opened. Notifications before that may be lost. */
   readonly onListening?: () => void;
 }
 
-/** The name of the channel on which only this node listens. */
+/** Returns the name of the channel on which only this node listens. */
 export function channelOf(node: string): string {
   return `parley_${node}`;
 }
@@ -81,7 +83,7 @@ export class Membership {
   #suspects: ReadonlySet<string> = new Set();
   #session: PostgresSession | undefined;
   #sessionSince = Infinity;
-  /** The notification that this node has sent to itself, until it arrives. */
+  /** The last ping that this node has sent. */
   #ping: { readonly payload: string; readonly arrived: () => void } | undefined;
   readonly #listeners: MembershipListener[] = [];
   #users = 0;
@@ -95,29 +97,42 @@ export class Membership {
     this.#options = options;
   }
 
-  /** Milliseconds since the lease was renewed, for metrics. */
+  /** Milliseconds since the lease was renewed, for metrics. Infinity if there is no lease. */
   get leaseAgeMs(): number {
     if (this.#validUntil === undefined) return Infinity;
     return performance.now() - (this.#validUntil - this.#options.leaseMs);
   }
 
-  /** Adds a listener. Its channel is listened to when the next session is opened, so add it before `start`. */
+  /** Adds a listener. Must be called before `start`, because channels are set up only when a session is opened. */
   add(listener: MembershipListener): void {
     this.#listeners.push(listener);
   }
 
   /**
-   * Joins the other nodes. Each part of the process that calls this must call `stop` later. The node leaves with the
-   * last `stop`.
+   * Joins the other nodes. After a failure, it can be called again. Each part of the process for which this succeeded
+   * must call `stop` later. The node leaves with the last `stop`.
    */
   async start(): Promise<void> {
     this.#users++;
-    await (this.#started ??= this.#start());
+    try {
+      await (this.#started ??= this.#start());
+    } catch (error) {
+      this.#users--;
+      throw error;
+    }
   }
 
   async #start(): Promise<void> {
-    await this.#join();
-    await this.#look();
+    try {
+      await this.#join();
+      await this.#look();
+    } catch (error) {
+      // Nothing renews this lease. The next attempt gets a new one.
+      this.#started = undefined;
+      this.#validUntil = undefined;
+      await this.#session?.end().catch(() => undefined);
+      throw error;
+    }
     const every = Math.min(LOOK_MS, this.#options.leaseMs / RENEWALS);
     this.#timer = setInterval(() => void this.#tick(), every).unref();
   }
@@ -223,12 +238,15 @@ export class Membership {
     for (const { onExpelled } of this.#listeners) onExpelled?.();
   }
 
-  /** Keeps a session with a lock and a listener open, as long as the node has this id. Never throws. */
+  /** Keeps a session open, and opens a new one if it is lost, as long as the node has this id. Never throws. */
   async #keepSession(id: string): Promise<void> {
     const { db, logger } = this.#options;
-    while (!this.#stopped && this.id === id && this.#validUntil !== undefined) {
+    const isNeeded = () => !this.#stopped && this.id === id && this.#validUntil !== undefined;
+    while (isNeeded()) {
       try {
         await using session = await db.session();
+        // The lease may have ended while the session was opened.
+        if (!isNeeded()) return;
         this.#session = session;
         await this.#listen(session, id);
         await session.ended;
@@ -246,7 +264,7 @@ export class Membership {
     const own = channelOf(id);
     session.onNotification((channel, payload) => {
       if (channel === own && payload.startsWith(PING)) {
-        // A notification that arrives too late has no effect.
+        // A ping that arrives after the next one was sent has no effect.
         if (payload === this.#ping?.payload) this.#ping.arrived();
         return;
       }
@@ -254,24 +272,25 @@ export class Membership {
         if ((listener.channel ?? own) === channel) listener.onNotification?.(payload);
       }
     });
-    // If an earlier session still has the lock, the database has not noticed yet that the earlier session has ended.
+    // If the database has not noticed yet that an earlier session of this node has ended, that session still has the
+    // lock. Then this session does without a lock.
     const [lock] = await session.query<{ locked: boolean }>(TRY_LOCK, [this.#number]);
     const channels = new Set(this.#listeners.map(({ channel }) => channel ?? own)).add(own);
     for (const channel of channels) await session.query(`LISTEN ${channel}`);
     const [before] = await session.query<{ pid: number }>(SESSION_ID);
     let isDirect = false;
-    // A single notification may be lost or late.
-    for (let tries = 0; tries < PINGS && !isDirect; tries++) isDirect = await this.#arrives(own);
+    for (let tries = 0; tries < MAX_PINGS && !isDirect; tries++)
+      isDirect = await this.#arrives(own);
     const [after] = await session.query<{ pid: number }>(SESSION_ID);
     this.listens = isDirect;
-    // Behind a pooler, the lock would belong to a connection that is not ours.
+    // Behind a pooler, the lock may belong to a server connection that other clients also use.
     const isLocked = isDirect && lock?.locked === true && before?.pid === after?.pid;
     await db.run(CLUSTER_SQL.setLocked, [id, isLocked]);
     this.#sessionSince = performance.now();
     for (const { onListening } of this.#listeners) onListening?.();
   }
 
-  /** Returns whether a notification to this node arrives. */
+  /** Sends a ping. Returns whether it arrives in time. */
   async #arrives(channel: string): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const payload = `${PING}${randomUUIDv7()}`;

@@ -1,7 +1,7 @@
 /**
- * Several nodes that share the tasks in a PostgreSQL database. The database is the only place where they meet: leases,
+ * Several nodes that share the tasks in a PostgreSQL database. The nodes communicate only through the database. Leases,
  * epochs, requests and cursors are rows, and NOTIFY sends only hints. Everything that a hint reports is also found by a
- * query at regular intervals, so the cluster works without LISTEN, but less quickly.
+ * query at regular intervals. So the cluster also works without LISTEN, but with longer delays.
  */
 import {
   fromPostgresRow,
@@ -50,7 +50,7 @@ export interface ClusterStats {
 const POLL_MS = 1000;
 /** How long a node reports the changes of a task to a follower. Followers ask again at each poll. */
 const FOLLOW_MS = 5 * POLL_MS;
-/** Delay before new watched tasks are looked up together. */
+/** Delay before new watched tasks are checked. The tasks of this time are checked in one query. */
 const WATCH_MS = 2;
 /** The answer to a request that this node cannot decrypt. */
 const UNREADABLE = JSON.stringify({
@@ -61,11 +61,13 @@ const UNREADABLE = JSON.stringify({
   },
 });
 
+/** A task that clients read here, and that this node does not execute. */
 interface Watched {
+  /** Returns the sequence number of the last entry that was read here. */
   readonly seen: () => number;
-  /** The owner of the task at the last look, or an empty string if it had none. Undefined before the first look. */
+  /** The owner of the task at the last check, or an empty string if it had none. Undefined before the first check. */
   node?: string;
-  /** A sequence number that was stored before it was read here, and the time when this node learned of it. */
+  /** The last entry that is known to be stored but was not read here, and the time since when this node is behind. */
   behind?: { readonly seq: number; readonly since: number };
 }
 
@@ -78,10 +80,12 @@ export class PostgresCluster implements StoreCluster {
   readonly #members: Membership;
   readonly #mail: Mailbox;
   #member: ClusterMember | undefined;
+  /** Resolves when this process has joined. Undefined if it has not tried, or if the last attempt failed. */
+  #joined: Promise<void> | undefined;
   readonly #watched = new Map<string, Watched>();
-  /** Other nodes that read tasks of this node, with the time until which they are told of changes. */
+  /** The nodes that read a task of this node, by task id, each with the time until which it is told of changes. */
   readonly #followers = new Map<string, Map<string, number>>();
-  /** The webhooks whose events this node delivers, by task id and configuration id. */
+  /** The webhooks whose events this node delivers, by `pushName`. */
   readonly #pushes = new Map<string, PushKey>();
   /** The tasks that are still to be released, with their epochs. After a failure, the release is tried again. */
   readonly #released = new Map<string, number>();
@@ -149,7 +153,10 @@ export class PostgresCluster implements StoreCluster {
 
   async join(member: ClusterMember): Promise<void> {
     this.#member = member;
-    await this.#members.start();
+    await (this.#joined ??= this.#members.start().catch((error: unknown) => {
+      this.#joined = undefined;
+      throw error;
+    }));
   }
 
   async leave(): Promise<void> {
@@ -160,7 +167,8 @@ export class PostgresCluster implements StoreCluster {
     // The tasks are released here, because another part of this process may keep the lease. While the lease is valid,
     // the other nodes do not take over tasks of this node.
     await this.#db.run(CLUSTER_SQL.releaseAll, [this.node]).catch(() => undefined);
-    await this.#members.stop();
+    if (this.#joined) await this.#members.stop();
+    this.#joined = undefined;
     this.#hints.tell(peers, { orphans: true });
     this.#hints.close();
   }
@@ -228,7 +236,7 @@ export class PostgresCluster implements StoreCluster {
     this.#db.run(CLUSTER_SQL.releasePush, [...pushValues(key), this.node]).catch(() => undefined);
   }
 
-  /** Called by the store when these tasks have new entries of this node. */
+  /** Called by the store when this node has appended to these tasks. */
   appended(taskIds: Iterable<string>): void {
     if (this.#followers.size === 0) return;
     const now = performance.now();
@@ -248,7 +256,7 @@ export class PostgresCluster implements StoreCluster {
     this.#hints.tell(this.#members.peers, { push: [[taskId, configId]] });
   }
 
-  /** Every user of the database can send notifications, so they may have any content. */
+  /** Reads a notification. Every user of the database can send notifications, so it may have any content. */
   #notified(payload: string): void {
     try {
       this.#hinted(JSON.parse(payload));
@@ -270,8 +278,8 @@ export class PostgresCluster implements StoreCluster {
   }
 
   /**
-   * Starts to report changes of tasks to another node. Reports a change at once, because the other node may have missed
-   * the latest changes.
+   * Reports changes of tasks to another node for FOLLOW_MS. If the node is new, reports each task at once, because the
+   * node may have missed its latest changes.
    */
   #follow(taskIds: readonly string[], node: string): void {
     const until = performance.now() + FOLLOW_MS;
@@ -301,7 +309,7 @@ export class PostgresCluster implements StoreCluster {
     if (!listens || performance.now() - this.#polledAt >= POLL_MS) this.#poll();
     if (!isRenewal) return;
     this.#mail.keepOnly(this.#members.peers);
-    // Finds the tasks that a node has released.
+    // The hint for tasks that a node has released may be lost.
     this.#member?.orphaned();
     if (leads) this.#db.run(CLUSTER_SQL.forget).catch(() => undefined);
     const now = performance.now();
@@ -320,7 +328,9 @@ export class PostgresCluster implements StoreCluster {
     void this.#release();
   }
 
-  /** Reports the tasks that have more entries than were seen, and follows the nodes that own them. Never throws. */
+  /**
+   * Reports the tasks that have more entries than were read here, and asks their owners to send hints. Never throws.
+   */
   async #checkWatched(taskIds: readonly string[]): Promise<void> {
     if (taskIds.length === 0) return;
     try {
@@ -348,7 +358,7 @@ export class PostgresCluster implements StoreCluster {
     }
   }
 
-  /** Reports the webhooks that this node no longer delivers to. Never throws. */
+  /** Reports the webhooks that this node has opened, but that another node has claimed or removed. Never throws. */
   async #checkPushes(): Promise<void> {
     if (this.#pushes.size === 0) return;
     const open = [...this.#pushes];
@@ -388,7 +398,7 @@ export class PostgresCluster implements StoreCluster {
   }
 }
 
-/** Notes that a task has this many entries that were not read here. */
+/** Records that `entries` entries of the task are stored, but were not read here. */
 function fellBehind(watched: Watched | undefined, entries: number): void {
   if (!watched) return;
   const seen = watched.seen();

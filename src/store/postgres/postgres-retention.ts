@@ -1,6 +1,6 @@
 /**
- * Removes tasks from PostgreSQL. The database reuses the space of removed rows (autovacuum), and does not give it back to
- * the file system.
+ * Removes tasks from PostgreSQL. The database reuses the space of removed rows (autovacuum), and does not give it back
+ * to the file system.
  */
 import {
   fromPostgresRow,
@@ -11,10 +11,8 @@ import {
   type Postgres,
 } from '../../base/postgres/index.ts';
 import { ChangeClock, type FinishedTask, type StoreRetention } from '../../tasks/index.ts';
+import { removalPlan } from '../removal-plan.ts';
 import { IS_FINISHED } from './statements.ts';
-
-/** Maximum number of log entries that are removed in one transaction. */
-const MAX_ENTRIES = 5000;
 
 interface TaskRow {
   readonly id: number;
@@ -22,13 +20,13 @@ interface TaskRow {
   readonly scope: number;
   readonly state: string;
   readonly seq: number;
-  readonly status_seq: number;
+  readonly statusSeq: number;
   readonly counted: number;
 }
 
 type FinishedRow = [tenant: string, owner: string, taskId: string, changed: number, isDue: boolean];
 
-const COLUMNS = 'id, task_id, scope, state, seq, status_seq, counted';
+const COLUMNS = 'id, task_id, scope, state, seq, status_seq AS "statusSeq", counted';
 
 const SQL = statements('', {
   finished: `SELECT s.tenant, s.owner, t.task_id, t.changed,
@@ -52,8 +50,8 @@ export function dropTask(db: Postgres, taskId: string, scope: number): Promise<b
 }
 
 /**
- * Removes tasks whose rows the transaction has locked. The rows were locked by an earlier statement, so these statements
- * see every entry that was appended before.
+ * Removes tasks whose rows an earlier statement of the transaction has locked. Nothing can be appended to them any
+ * more, so these statements see all entries.
  */
 async function drop(tx: Executor, tasks: readonly TaskRow[]): Promise<void> {
   if (tasks.length === 0) return;
@@ -68,7 +66,7 @@ async function drop(tx: Executor, tasks: readonly TaskRow[]): Promise<void> {
   await changeCounters(tx, tasks, -1);
 }
 
-/** Adds tasks to the counters, or removes them. */
+/** Adds tasks to the counters (`sign` is 1), or removes them from the counters (-1). */
 export async function changeCounters(
   tx: Executor,
   tasks: readonly Pick<TaskRow, 'scope' | 'state' | 'counted'>[],
@@ -103,28 +101,19 @@ export function postgresRetention(db: Postgres): StoreRetention {
         [tasks.map(({ taskId }) => toPostgresText(taskId))],
       );
       const rows = new Map(found.map((row) => [fromPostgresText(row.task_id), row]));
-      const gone: TaskRow[] = [];
-      let done = tasks.length;
-      let room = MAX_ENTRIES;
-      for (const [at, { taskId }] of tasks.entries()) {
-        const row = rows.get(taskId);
-        if (!row) continue;
-        room -= row.seq;
-        if (room < 0) {
-          done = at;
-          break;
-        }
-        gone.push(row);
+      const { whole, part, done } = removalPlan(tasks, (taskId) => rows.get(taskId));
+      await drop(tx, whole);
+      if (part) {
+        const { task, after } = part;
+        await dropEntries(tx, [task.id], after);
+        await tx.query('UPDATE parley.tasks SET seq = $2 WHERE id = $1', [task.id, after]);
       }
-      await drop(tx, gone);
-      const large = rows.get(tasks[0]?.taskId ?? '');
-      if (done === 0 && large) await dropPart(tx, large);
       return done;
     });
   }
 
   return {
-    // A database server is meant for many tasks, and its operator watches its size.
+    // The size of a database is left to its operator, unless a limit is configured.
     maxBytes: Infinity,
     async size() {
       const [row] = await db.run<[bytes: number]>(SQL.size);
@@ -140,14 +129,4 @@ export function postgresRetention(db: Postgres): StoreRetention {
     remove,
     reclaim: () => false,
   };
-}
-
-/**
- * Removes the last entries of a large task. The entry with the status is in the first part, so that clients never see an
- * incomplete task.
- */
-async function dropPart(tx: Executor, { id, seq, status_seq }: TaskRow): Promise<void> {
-  const after = Math.max(0, Math.min(seq - MAX_ENTRIES, status_seq - 1));
-  await dropEntries(tx, [id], after);
-  await tx.query('UPDATE parley.tasks SET seq = $2 WHERE id = $1', [id, after]);
 }

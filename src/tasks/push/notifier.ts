@@ -6,7 +6,7 @@
  * intervals. If a task is removed, its webhooks are removed with it, and get no more events. `Deliver` makes the
  * requests and decides which addresses are allowed.
  */
-import { MAX_TIMER_MS, type MaybePromise, waitAtMost } from '../../base/index.ts';
+import { MAX_TIMER_MS, type MaybePromise, Turns, waitAtMost } from '../../base/index.ts';
 import {
   A2AError,
   isSettled,
@@ -76,8 +76,8 @@ export class PushNotifier {
   readonly #backlog = new Set<string>();
   /** The webhooks that are being saved or removed. They must not be opened in the meantime. */
   readonly #changing = new Set<string>();
-  /** The last pending save of each task, by task id. */
-  readonly #saving = new Map<string, Promise<void>>();
+  /** Runs the saves of a task one after the other, because the same message may arrive twice at the same time. */
+  readonly #saving = new Turns();
   /** Decides which of several nodes delivers the events of a webhook. Undefined if the store has no cluster. */
   #claims: PushClaims | undefined;
   #fullScanMs = FULL_SCAN_MS;
@@ -112,7 +112,7 @@ export class PushNotifier {
     origin: PushOrigin,
     after: number,
   ): Promise<PushRecord> {
-    return this.#inTurn(taskId, async () => {
+    return this.#saving.run(taskId, async () => {
       const known = await this.#find(taskId, config, origin);
       if (!known) return this.#save(taskId, config, origin, after);
       const { cursor, dueAt } = known.progress;
@@ -131,14 +131,14 @@ export class PushNotifier {
     origin: PushOrigin,
     after: number,
   ): Promise<boolean> {
-    return this.#inTurn(taskId, async () => {
+    return this.#saving.run(taskId, async () => {
       if (await this.#find(taskId, config, origin)) return false;
       await this.#save(taskId, config, origin, after);
       return true;
     });
   }
 
-  /** Returns the task's webhook with the same configuration. */
+  /** Returns the task's webhook with the same configuration and origin, or undefined if there is none. */
   async #find(
     taskId: string,
     config: PushNotificationConfig,
@@ -202,20 +202,6 @@ export class PushNotifier {
     return this.#log.store.listPush(taskId);
   }
 
-  /** Runs the saves of a task one after the other, because the same message may arrive twice at the same time. */
-  async #inTurn<Result>(taskId: string, work: () => Promise<Result>): Promise<Result> {
-    const before = this.#saving.get(taskId);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#saving.set(taskId, promise);
-    try {
-      await before;
-      return await work();
-    } finally {
-      resolve();
-      if (this.#saving.get(taskId) === promise) this.#saving.delete(taskId);
-    }
-  }
-
   async remove(taskId: string, configId: string): Promise<void> {
     await this.#whileClosed(`${taskId}/${configId}`, () =>
       this.#log.store.deletePush(taskId, configId),
@@ -239,7 +225,7 @@ export class PushNotifier {
    */
   retry(live: LiveTask, configId: string): Promise<number> {
     const { taskId } = live;
-    return this.#inTurn(taskId, async () => {
+    return this.#saving.run(taskId, async () => {
       const record = (await this.#list(taskId)).find(({ config: { id } }) => id === configId);
       if (!record) throw new A2AError('taskNotFound', 'Push configuration not found');
       const letters = await this.deadLetters(live, { taskId, configId });
@@ -251,7 +237,10 @@ export class PushNotifier {
     });
   }
 
-  /** Opens the webhooks of the task that are not open. Never throws. */
+  /**
+   * Opens the webhooks of the task that are due soon and are not open. `found` has the names of those that a scan has
+   * found. Never throws.
+   */
   async attach(live: LiveTask, found?: ReadonlySet<string>): Promise<void> {
     let records: readonly PushRecord[] = [];
     try {
@@ -401,7 +390,10 @@ export class PushNotifier {
     this.#wake(this.#fullAt);
   }
 
-  /** Opens the due webhooks after the position `after`. Returns false if there are too many. */
+  /**
+   * Opens the due webhooks after the position `after`. Returns false if it stopped early, because too many webhooks are
+   * open.
+   */
   async #openDue(after: Pick<DuePush, 'dueAt' | 'position'> | undefined): Promise<boolean> {
     const { store } = this.#log;
     let page: readonly DuePush[];

@@ -7,6 +7,7 @@ import { A2AError, type Message, type Task } from '../../protocol/index.ts';
 import { sqliteStore } from '../../store/sqlite.ts';
 import { within } from '../../../test/support/within.ts';
 import { createAgent } from '../execution/agent.ts';
+import type { AgentExecutor } from '../execution/executor.ts';
 import { createHandler, type RequestHandler } from '../handler.ts';
 import { memoryStore } from '../store/memory-store.ts';
 import type { Deliver, Delivery, DeliveryOutcome } from './deliver.ts';
@@ -117,6 +118,29 @@ for (const [name, open] of [
     );
   });
 }
+
+test('an answer, and the `working` with which an agent goes on, are two events for a webhook', async (t) => {
+  const { deliver, seen, received } = receiver();
+  const executor: AgentExecutor = {
+    async *execute({ turn }) {
+      yield { kind: 'status-update', state: 'working' };
+      const state = turn.length === 1 ? 'input-required' : 'completed';
+      yield { kind: 'status-update', state };
+    },
+  };
+  const handler = createHandler(executor, { deliver, logger: silent });
+  t.after(() => handler.close());
+  const configuration = { pushNotificationConfig: hook };
+  const old = { version: '0.3' } as const;
+  const asked = await handler.sendMessage({ message: says('a'), configuration }, old);
+  await send(handler, 'b', { taskId: (asked as Task).id });
+  await received(6);
+  const [answer, own] = [seen[3], seen[4]];
+  assert.deepEqual([answer?.entry.seq, own?.entry.seq], [4, 5]);
+  assert.equal(answer?.task?.history?.length, 2);
+  const { status: _, ...rest } = answer.task;
+  assert.deepEqual({ ...own?.task, status: undefined }, { ...rest, status: undefined });
+});
 
 test('a webhook that comes with an answer hears from there on, and is saved once however often it comes', async (t) => {
   const { deliver, seen, received } = receiver();

@@ -3,10 +3,9 @@
  * becomes a dead letter.
  *
  * A failed delivery is tried again, five times within about ten seconds, then less often. If the webhook has failed for
- * a day, the event becomes a dead letter, and the next event is delivered.
+ * a day (`pushGiveUpMs`), the event becomes a dead letter, and the next event gets its attempts.
  */
-import { setTimeout as delay } from 'node:timers/promises';
-import { backoffMs, systemCode } from '../../base/index.ts';
+import { backoffMs, rest, systemCode } from '../../base/index.ts';
 import { isSettled, type Task } from '../../protocol/index.ts';
 import type { EventLog } from '../log/event-log.ts';
 import type { LiveTask } from '../log/live-task.ts';
@@ -24,7 +23,7 @@ import type { Delayed, DeliveryGate } from './gate.ts';
 const FIRST_RETRIES = 5;
 /** Maximum delay between two attempts, even if the receiver asks for a longer delay. */
 const MAX_DELAY_MS = 3_600_000;
-/** A webhook is closed if its next attempt is further away than this, and is opened again in time. */
+/** If the next attempt is further away than this, the webhook is closed, and opened again when the attempt is due. */
 export const PARK_MS = 20_000;
 /**
  * Maximum time until the next attempt. If a stored time is further away, the clock was set back after it was stored.
@@ -44,15 +43,15 @@ export interface WebhookLimits {
   /** The delay before the first retry, in milliseconds. It doubles with each retry, up to `pushMaxRetryMs`. */
   readonly pushRetryMs: number;
   /**
-   * Maximum delay between two attempts, in milliseconds. If the receiver asks for a longer delay, it gets this delay.
-   * No delay is longer than an hour.
+   * Maximum delay between two attempts, in milliseconds. If the receiver asks for a longer delay, it gets the longer
+   * delay, but at most an hour.
    */
   readonly pushMaxRetryMs: number;
   /** How long a webhook may fail until its events become dead letters, in milliseconds. */
   readonly pushGiveUpMs: number;
 }
 
-/** Returns the time of the next attempt, or `now` if the clock was set back. */
+/** Returns the time of the next attempt. If it is too far away, the clock was set back, and this returns `now`. */
 export function dueTime({ dueAt = 0 }: Pick<PushProgress, 'dueAt'>, now: number): number {
   return dueAt > now + MAX_WAIT_MS ? now : dueAt;
 }
@@ -212,7 +211,7 @@ export class Webhook {
       this.close(dueAt);
     } else if (wait > 0) {
       this.#waits = true;
-      await delay(wait, undefined, { ref: false, signal }).catch(() => {});
+      await rest(wait, signal);
       this.#waits = false;
     }
     return !signal.aborted;

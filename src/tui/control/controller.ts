@@ -4,19 +4,18 @@
  *
  * A key goes to the topmost open element, which is an overlay (overlays.ts), a dialog or the text field. Esc closes an
  * overlay, and rejects the request of a dialog that has the focus. If nothing is open, Esc stops the person's own
- * command or cancels the turn, and a second Esc opens the rewind menu. Ctrl-C clears the text field, and a second
- * Ctrl-C leaves.
+ * command or, if none runs, cancels the turn. A second Esc after that opens the rewind menu. Ctrl-C clears the text
+ * field and closes overlays, and a second Ctrl-C leaves.
  */
 import { reasonOf } from '../../base/index.ts';
 import type { LiveSession } from '../../live/client/index.ts';
-import { hasOption, mayBeCommand, OPTION } from '../../protocol/schema-free/index.ts';
+import { hasOption, mayBeCommand, OPTION, requestId } from '../../protocol/schema-free/index.ts';
 import { withText, BLANK } from '../input/buffer.ts';
 import {
   completableAt,
   Answers,
   cancelOption,
   isInWords,
-  requestId,
   type CallEntry,
   type SessionAction,
   isBusy,

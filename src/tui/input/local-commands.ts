@@ -12,7 +12,7 @@ Esc Esc opens a menu: edit the last prompt, or go back to a checkpoint
 Ctrl-C clears the text · Ctrl-C Ctrl-C, Ctrl-D or /quit leaves`;
 
 export const LOCAL_COMMANDS: readonly SlashCommand[] = [
-  command('quit', 'Leaves the session. A running turn stops when the program ends.'),
+  command('quit', 'Leaves the session. If this terminal runs the session, a running turn stops.'),
   command('keys', 'Shows the keyboard shortcuts.'),
   command('remote', 'Lets another device join, for example a phone. /remote off ends it.'),
   command('clients', 'Lists the clients of the session. /clients revoke NAME or ID removes one.'),

@@ -1,8 +1,7 @@
 /** Draws the dialog of a confirmation request. It shows the effect of the call, and the options. */
-import { OPTION } from '../../protocol/schema-free/index.ts';
+import { OPTION, requestId } from '../../protocol/schema-free/index.ts';
 import {
   isQuestion,
-  requestId,
   type CallEntry,
   EMPTY,
   line,

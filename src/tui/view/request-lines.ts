@@ -2,11 +2,13 @@
  * Draws the effect of a call, for the dialog that asks for its approval. Invisible characters are shown as symbols. If
  * something is left out, the result says so (`complete`, `whole`).
  */
+import { elide } from '../../base/index.ts';
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
 import {
   argumentText,
   callDetails,
   detailText,
+  leavesOut,
   type CallDetail,
 } from '../../protocol/schema-free/index.ts';
 import { bothEnds, gutter, wrap } from '../text/styled-line.ts';
@@ -38,9 +40,6 @@ interface RequestLines {
 /** Maximum length of a text. The middle of a longer text is left out, because drawing it would block the screen. */
 const MAX_CHARS = 100_000;
 
-/** The notes of the server in a diff. No line of a diff starts with a bracket. */
-const LEFT_OUT = /^\[(?:truncated: |too many differences to show: )/m;
-
 /** Cache of the drawn requests. A dialog is drawn again for each frame, and it takes time to compute a diff. */
 const drawn = new WeakMap<ToolCall, { readonly width: number; readonly request: RequestLines }>();
 
@@ -69,8 +68,8 @@ const ENDS = 3;
 
 /**
  * Returns at most `room` lines. If there is too little room, leaves out the unchanged lines of a diff, then the middle
- * of the remaining lines. `hasTitle` is true if the whole title is on the screen. If the title then also names the
- * place, the place is left out first.
+ * of the remaining lines. Before that, leaves out the place if the title names it and the whole title is on the screen
+ * (`hasTitle`).
  */
 export function fittedRequest(
   call: ToolCall,
@@ -117,7 +116,7 @@ function draw(call: ToolCall, view: View): RequestLines {
 
 /** Returns whether nothing is left out, neither by this module nor by the server in the diffs of several files. */
 function isComplete(detail: CallDetail): boolean {
-  if (detail.kind === 'patch' && LEFT_OUT.test(detail.text)) return false;
+  if (detail.kind === 'patch' && leavesOut(detail.text)) return false;
   return detailText([detail]).length <= MAX_CHARS;
 }
 
@@ -129,20 +128,12 @@ function placeLines(detail: CallDetail, width: number): StyledLine[] {
   return wrap(line(`in ${revealsLine(detail.folder)}`, 'dim'), width);
 }
 
-/** Returns the text, or both its ends and a note if it is too long. */
-function bounded(text: string): string {
-  if (text.length <= MAX_CHARS) return text;
-  const half = MAX_CHARS / 2;
-  const left = text.length - MAX_CHARS;
-  return `${text.slice(0, half)}\n[… ${left} characters left out …]\n${text.slice(-half)}`;
-}
-
 function detailLines(detail: CallDetail, { width, renderers, plain }: View): StyledLine[] {
   switch (detail.kind) {
     case 'command':
       return gutter(textLines(detail.command, width - 2, 'code'), line('$ ', 'dim'), line('  '));
     case 'patch':
-      return bounded(reveals(detail.text))
+      return elide(reveals(detail.text), MAX_CHARS)
         .split('\n')
         .flatMap((each) => wrap(renderers.patchLine(each), width));
     case 'text':
@@ -150,7 +141,7 @@ function detailLines(detail: CallDetail, { width, renderers, plain }: View): Sty
     case 'argument': {
       const { text, block } = argumentText(detail.value);
       const name = span(`${revealsLine(detail.name)}: `, 'accent');
-      const [first = '', ...others] = bounded(reveals(text)).split('\n');
+      const [first = '', ...others] = elide(reveals(text), MAX_CHARS).split('\n');
       if (!block) {
         const tail = others.flatMap((each) => wrap(line(each, 'code'), width));
         return [...wrap([name, span(first, 'code')], width), ...tail];
@@ -164,7 +155,7 @@ function detailLines(detail: CallDetail, { width, renderers, plain }: View): Sty
 }
 
 function textLines(text: string, width: number, tone?: Tone): StyledLine[] {
-  return bounded(reveals(text))
+  return elide(reveals(text), MAX_CHARS)
     .split('\n')
     .flatMap((each) => wrap(line(each, tone), width));
 }

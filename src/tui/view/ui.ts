@@ -1,8 +1,8 @@
 /** The state of the screen, and queries on it. */
+import { requestId } from '../../protocol/schema-free/index.ts';
 import type { Composer } from '../input/composer.ts';
 import type { Picker } from '../input/picker.ts';
 import {
-  requestId,
   type CallEntry,
   type ThoughtEntry,
   waitingCalls,

@@ -1,11 +1,12 @@
 /**
  * Exports spans in batches to a collector, as OTLP over HTTP with JSON. If the queue is full, new spans are dropped,
  * because tracing must never slow down requests. If the collector is busy (429, 502, 503, 504) or unreachable, a batch
- * is retried a few times. If the collector responds with another error, the batch is dropped.
+ * is retried a few times, and then dropped. If the collector responds with another error, the batch is dropped at once.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import { boundedFetch } from '../../bounded-fetch.ts';
+import { rootCause, systemCode } from '../../errors.ts';
 import { retryAfterMs } from '../../retry-after.ts';
+import { backoffMs, rest } from '../../wait.ts';
 import type { Attributes } from '../span.ts';
 import type { TraceContext } from '../trace-context.ts';
 
@@ -124,16 +125,12 @@ export function createExporter(options: ExporterOptions): Exporter {
       // An agent written in JavaScript may report, for example, a token count that is null.
       return 'a span has an attribute of the wrong type';
     }
-    let wait = retryMs;
     for (let tries = 1; ; tries += 1) {
       const result = await post(body, batch.length);
       if (result === 'accepted') return undefined;
       if (!result.again || tries >= MAX_TRIES || ended.signal.aborted) return result.problem;
-      await delay(Math.min(result.afterMs ?? wait, MAX_WAIT_MS), undefined, {
-        signal: ended.signal,
-        ref: false,
-      }).catch(() => undefined);
-      wait *= 2;
+      const wait = result.afterMs ?? backoffMs(tries, retryMs, MAX_WAIT_MS);
+      await rest(Math.min(wait, MAX_WAIT_MS), ended.signal);
     }
   }
 
@@ -149,7 +146,7 @@ export function createExporter(options: ExporterOptions): Exporter {
         signal: AbortSignal.any([ended.signal, AbortSignal.timeout(TIMEOUT_MS)]),
       });
       if (answer.ok) {
-        // The status is the answer. A body that cannot be read must not send the spans a second time.
+        // The status decides. If the body cannot be read, the spans must not be sent a second time.
         const text = await answer.text().catch(() => '');
         const rejected = Math.min(rejectedOf(text), spans);
         if (rejected > 0) count('rejected', rejected);
@@ -164,9 +161,9 @@ export function createExporter(options: ExporterOptions): Exporter {
         ...(afterMs !== undefined && { afterMs }),
       };
     } catch (error) {
-      const { cause } = error instanceof Error ? error : {};
-      const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
-      return { problem: `the collector is unreachable${code}`, again: true };
+      const code = systemCode(rootCause(error));
+      const why = code === undefined ? '' : ` (${code})`;
+      return { problem: `the collector is unreachable${why}`, again: true };
     }
   }
 

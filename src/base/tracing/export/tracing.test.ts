@@ -253,7 +253,9 @@ test('the variables of OpenTelemetry do, and the configuration wins', () => {
   assert.equal(tracingOptions({ endpoint: 'http://c' }, own)?.url, 'http://c/v1/traces');
   assert.equal(tracingOptions({}, { ...own, OTEL_SDK_DISABLED: 'true' }), undefined);
   const grpc = tracingOptions({}, { ...own, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' });
-  assert.match(grpc?.remark ?? '', /exported as http\/json/);
+  assert.match(grpc?.remark ?? '', /exported as http\/json: OTEL_EXPORTER_OTLP_PROTOCOL=grpc/);
+  const traces = { ...own, OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'grpc' };
+  assert.match(tracingOptions({}, traces)?.remark ?? '', /OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=grpc/);
   const off = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:4318', OTEL_TRACES_EXPORTER: 'none' };
   assert.equal(tracingOptions({}, off), undefined);
   assert.ok(tracingOptions({ endpoint: 'http://c:4318' }, off));

@@ -57,8 +57,11 @@ export function tracingOptions(
     ? undefined
     : environment['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] || undefined;
   if (whole === undefined && !base) return undefined;
-  const protocol =
-    environment['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? environment['OTEL_EXPORTER_OTLP_PROTOCOL'];
+  const variable =
+    environment['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] === undefined
+      ? 'OTEL_EXPORTER_OTLP_PROTOCOL'
+      : 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL';
+  const protocol = environment[variable];
   return {
     url: whole ?? `${trimEndOf(base ?? '', '/')}/v1/traces`,
     headers: telemetry.headers ?? {
@@ -73,7 +76,7 @@ export function tracingOptions(
     },
     ...(protocol &&
       protocol !== 'http/json' && {
-        remark: `spans are exported as http/json: OTEL_EXPORTER_OTLP_PROTOCOL=${protocol} is not supported`,
+        remark: `spans are exported as http/json: ${variable}=${protocol} is not supported`,
       }),
   };
 }
@@ -101,7 +104,7 @@ export function createTracer(
   options: TracingOptions | undefined,
   rest: {
     readonly logger: TraceLog;
-    /** The name of the service, unless the settings have another. */
+    /** The name of the service, unless the settings contain one. */
     readonly service: string;
     readonly version: string;
     readonly meter?: SpanMeter;

@@ -12,7 +12,7 @@ const EVERY_MS = 10_000;
 const HEALTH = {
   healthy: ['✓ healthy', 'good'],
   unhealthy: ['✗ unhealthy', 'bad'],
-  unknown: ['· not asked yet', 'dim'],
+  unknown: ['· not checked yet', 'dim'],
 } as const;
 
 export function AgentsPage({ server }: { readonly server: Server }) {

@@ -50,8 +50,11 @@ export function AuditLogPage({ server }: { readonly server: Server }) {
   );
   const more = () =>
     run(async () => {
+      const before = later.value;
       const page = await read(server, filter, next.value);
-      later.value = [...later.value, ...page.items];
+      // The list was loaded again, perhaps with another filter.
+      if (later.value !== before) return;
+      later.value = [...before, ...page.items];
       next.value = page.next;
     });
   const all = [...(first.value?.items ?? []), ...later.value];

@@ -47,7 +47,7 @@ export function Budgets({ server, workspace }: Props) {
         ))}
       </ul>
       {budgets.value.next === undefined ? null : (
-        <p class="dim">Only the first {MAX_BUDGETS} budgets of keys and users are shown.</p>
+        <p class="dim">Only the first {MAX_BUDGETS} budgets are shown.</p>
       )}
     </section>
   );

@@ -1,7 +1,7 @@
 /**
- * Tasks of several states and several agents as one list, newest first. The server has one list for each state of each
- * agent. Each list is read page by page, with its own cursor. So the cost of a page does not depend on the number of
- * tasks.
+ * Tasks of several states and several agents as one list, newest first. The server returns one list for each state of
+ * each agent. Each list is read page by page, with its own cursor. So the cost of a page does not depend on the number
+ * of tasks.
  */
 import { defined } from '../../../base/index.ts';
 import * as z from 'zod';
@@ -33,8 +33,9 @@ export interface TaskFilter {
 interface Source {
   readonly agent: string;
   readonly state: TaskState;
+  /** The tasks that have been read and are not in the merged list yet. */
   waiting: Task[];
-  /** The cursor of the next page, or undefined after the last page. */
+  /** The cursor of the next page: an empty string before the first page, and undefined after the last page. */
   next: string | undefined;
 }
 
@@ -47,6 +48,8 @@ export class MergedTasks {
   readonly #server: Server;
   readonly #filter: TaskFilter;
   readonly #sources: Source[];
+  /** The tasks of the next page that have been read. They are kept if the rest of the page cannot be read. */
+  readonly #found: InboxTask[] = [];
   /** The number of tasks on all pages. */
   total = 0;
 
@@ -62,22 +65,22 @@ export class MergedTasks {
   }
 
   get more(): boolean {
+    if (this.#found.length > 0) return true;
     return this.#sources.some(({ waiting, next }) => waiting.length > 0 || next !== undefined);
   }
 
-  /** Reads the next page. */
+  /** Reads the next page. After an error, the next call continues with the same page. */
   async next(signal: AbortSignal): Promise<InboxTask[]> {
-    const found: InboxTask[] = [];
-    while (found.length < PAGE_SIZE) {
+    while (this.#found.length < PAGE_SIZE) {
       const empty = this.#sources.filter(
         ({ waiting, next }) => waiting.length === 0 && next !== undefined,
       );
       await Promise.all(empty.map((source) => this.#fill(source, signal)));
       const newest = this.#newest();
       if (!newest) break;
-      found.push({ agent: newest.agent, task: newest.waiting.shift()! });
+      this.#found.push({ agent: newest.agent, task: newest.waiting.shift()! });
     }
-    return found;
+    return this.#found.splice(0);
   }
 
   #newest(): Source | undefined {

@@ -51,8 +51,8 @@ const FAILURES: Partial<Record<ConnectionError['reason'], Explained>> = {
     fix: 'Check that it is not overloaded.',
   },
   untrusted: {
-    title: 'The address may not be reached from here',
-    fix: 'Start parley inspect with this address.',
+    title: 'Requests to this address are not allowed',
+    fix: 'To inspect this address, start parley inspect with it.',
   },
 };
 

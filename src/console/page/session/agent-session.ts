@@ -1,6 +1,7 @@
 /**
- * A conversation with an agent, as a session that only this page has joined. So the page shows an agent of `serve` in
- * the same way as a live session. The page is a client like any other: it sends messages and follows tasks.
+ * Presents a conversation with an agent as a live session with one client, this page. So the page shows an agent of
+ * `serve` in the same way as a live session. To the agent, the page is an ordinary A2A client: it sends messages and
+ * follows tasks.
  */
 import { reasonOf } from '../../../base/index.ts';
 import { connect, type AgentClient, type AgentStream } from '../../../client/index.ts';
@@ -33,13 +34,16 @@ const MAX_WAITING = 4096;
 export interface AgentSessionOptions {
   readonly token: string | undefined;
   readonly name: string;
-  /** The task that this tab has shown before. */
+  /** The id of the last task that this tab has shown, or undefined for a new conversation. */
   readonly taskId: string | undefined;
-  /** Called with the id of each task that the conversation continues in. */
+  /** Called with the id of the task that is shown first, and of each task that the conversation continues in. */
   readonly onTask: (taskId: string) => void;
 }
 
-/** Connects to the agent at this address. Throws A2AError `unauthenticated` if it wants another token. */
+/**
+ * Connects to the agent at this address, and shows the task `taskId`. If the task does not exist, a new conversation
+ * starts. Throws A2AError `unauthenticated` if the agent requires another token.
+ */
 export async function openAgentSession(
   url: string,
   options: AgentSessionOptions,
@@ -48,12 +52,21 @@ export async function openAgentSession(
   const headers = headersOf(token);
   const client = await connect(url, { headers });
   const session = new AgentSession(client, url, headers, options);
-  // This request also checks that the token is accepted.
-  const { tasks } = await client.list({ pageSize: 1 }, { extensions: EXTENSIONS });
-  const [latest] = taskId === undefined ? [] : [await client.get(taskId).catch(() => tasks[0])];
-  session.begin(latest);
+  // Checks that the agent accepts the token.
+  await client.list({ pageSize: 1 }, { extensions: EXTENSIONS });
+  session.begin(taskId === undefined ? undefined : await taskIfFound(client, taskId));
   return session;
 }
+
+async function taskIfFound(client: AgentClient, id: string): Promise<Task | undefined> {
+  return client.get(id, { extensions: EXTENSIONS }).catch((error: unknown) => {
+    if (error instanceof A2AError && error.kind === 'taskNotFound') return undefined;
+    throw error;
+  });
+}
+
+/** What is shown before the first message. */
+const NO_TASK: Task = { kind: 'task', id: '', contextId: '', status: { state: 'unknown' } };
 
 class AgentSession implements LiveSession {
   readonly self: LiveClient;
@@ -63,7 +76,10 @@ class AgentSession implements LiveSession {
   readonly #options: AgentSessionOptions;
   readonly #feed = new LiveFeed({ limit: MAX_WAITING, onEmpty: () => undefined });
   readonly #items: TaskItems;
+  /** The current task. Undefined before the first answer, and after the agent has answered with a Message. */
   #task: Task | undefined;
+  /** The context of the conversation. Undefined until the agent has sent one. */
+  #contextId: string | undefined;
   #seq = 0;
 
   constructor(
@@ -81,12 +97,10 @@ class AgentSession implements LiveSession {
     this.#items = new TaskItems(this.self, client.card.name);
   }
 
-  /** Shows the task, and follows it if it is still running. */
+  /** Shows the task, and follows it unless it has ended or waits for input. Without a task, shows an empty session. */
   begin(task: Task | undefined): void {
-    const empty = { kind: 'task', id: '', contextId: '', status: { state: 'unknown' } } as const;
-    this.#show(task ?? empty);
-    this.#task = task;
-    if (!task) return;
+    if (!task) return this.#draw(NO_TASK);
+    this.#show(task);
     this.#add(task);
     const waits = isTerminal(task.status.state) || task.status.state === 'input-required';
     if (!waits) void this.#follow(this.#client.resubscribe(task.id, { extensions: EXTENSIONS }));
@@ -134,19 +148,22 @@ class AgentSession implements LiveSession {
   }
 
   /**
-   * Sends a message to the current task or, if the task has ended, as a new task in the same conversation. Resolves
-   * with the task's id.
+   * Sends a message to the current task. If the task has ended or there is none, the message starts a new task in the
+   * same context. Resolves with the task's id, or with an empty string if the agent answers with a Message.
    */
   async #send(parts: Part[]): Promise<string> {
-    const { id: taskId, contextId, status } = this.#task ?? {};
-    const goesOn = status !== undefined && !isTerminal(status.state);
+    const { id, status } = this.#task ?? {};
+    const taskId = status && !isTerminal(status.state) ? id : undefined;
     const message: Message = { kind: 'message', messageId: uuidv7(), role: 'user', parts };
-    const to = { ...(goesOn && { taskId }), contextId };
+    const to = { taskId, contextId: this.#contextId };
     const stream = this.#client.stream(message, { ...to, extensions: EXTENSIONS });
     return this.#follow(stream, message);
   }
 
-  /** Reads a stream in the background. Resolves with the id of its task after the first event. */
+  /**
+   * Reads a stream in the background. Resolves after the first event, with the id of the task, or with an empty string
+   * if the event is a Message.
+   */
   #follow(stream: AgentStream, sent?: Message): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const read = async () => {
@@ -168,10 +185,14 @@ class AgentSession implements LiveSession {
 
   #take(event: StreamEvent, sent: Message | undefined): void {
     if (event.kind === 'message') {
-      const { contextId = '' } = event;
+      this.#task = undefined;
+      this.#contextId = event.contextId ?? this.#contextId;
+      const { messageId: id } = event;
       const history = sent ? [sent, event] : [event];
-      const status = { state: 'completed' } as const;
-      this.#show({ kind: 'task', id: event.messageId, contextId, status, history });
+      // The page shows only tasks, so the Message becomes the last message of a completed task. This task exists only
+      // on the page.
+      const shown = { history, status: { state: 'completed' } } as const;
+      this.#draw({ kind: 'task', id, contextId: this.#contextId ?? '', ...shown });
     } else if (event.kind === 'task') {
       const { history = [] } = event;
       this.#show(history.length > 0 || !sent ? event : { ...event, history: [sent] });
@@ -181,9 +202,15 @@ class AgentSession implements LiveSession {
     }
   }
 
+  /** Makes the task the current task, and shows it. */
   #show(task: Task): void {
-    if (task.id !== '') this.#options.onTask(task.id);
+    this.#options.onTask(task.id);
     this.#task = task;
+    this.#contextId = task.contextId;
+    this.#draw(task);
+  }
+
+  #draw(task: Task): void {
     this.#feed.give(this.#items.snapshot(task, this.#seq));
   }
 

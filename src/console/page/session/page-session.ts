@@ -8,7 +8,6 @@ import {
   Answers,
   cleanLine,
   INITIAL,
-  requestId,
   waitingCalls,
   type CallEntry,
   type SessionAction,
@@ -16,6 +15,7 @@ import {
 } from '../../../display/index.ts';
 import { reduceState } from '../../../display/state/index.ts';
 import type { LiveSession } from '../../../live/client/index.ts';
+import { requestId } from '../../../protocol/schema-free/index.ts';
 
 /** The proposed content of a file, which the person edits before it is written. */
 export interface Editing {

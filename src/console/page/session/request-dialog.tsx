@@ -1,7 +1,7 @@
 /**
  * The dialog that asks about a call. It shows the whole call, with invisible characters as symbols, and a button for
- * each option. It does not take the focus from a person who is typing, and its buttons work only after it was on the
- * screen for a moment, so that a tap that was meant for something else does not answer it.
+ * each option. It does not take the focus from a person who is typing. Its buttons work only after it has been on the
+ * screen for a moment, so that a tap that was meant for something else answers nothing.
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
@@ -9,7 +9,6 @@ import {
   cancelOption,
   isInWords,
   isQuestion,
-  requestId,
   reveals,
   revealsLine,
   titleOfRequest,
@@ -20,6 +19,7 @@ import {
   argumentText,
   callDetails,
   OPTION,
+  requestId,
   type CallDetail,
 } from '../../../protocol/schema-free/index.ts';
 import { Counts, Helper } from './entries.tsx';
@@ -27,6 +27,7 @@ import { ChangeView, LongText } from './lines.tsx';
 import type { Editing, PageSession } from './page-session.ts';
 import { bound, PageButton } from '../parts/controls.tsx';
 
+/** How long the dialog must be on the screen before its buttons work. */
 const OPENING_MS = 400;
 const FIRST_ROWS = 400;
 

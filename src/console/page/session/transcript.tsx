@@ -9,40 +9,32 @@ import type { Entry, SessionState } from '../../../display/index.ts';
 import { EntryView } from './entries.tsx';
 import type { LiveClient } from '../../../live/client/index.ts';
 import { PageButton } from '../parts/controls.tsx';
+import { startAbove, startBelow, STEP, windowOf } from './transcript-window.ts';
 
-/** Number of entries by which the window moves, and the maximum size of the window. */
-const STEP = 60;
-const MAX_WINDOW = 180;
 /** Distance from an end of the window, in pixels, at which the window moves. */
 const NEAR_END = 600;
 /** Distance from the bottom, in pixels, within which new entries are followed. */
 const AT_BOTTOM = 48;
-
-/**
- * The indexes of the first entry of the window and of the entry after its last one. `end` is undefined while the window
- * ends with the newest entry.
- */
-interface Window {
-  readonly start: number;
-  readonly end: number | undefined;
-}
 
 function entryAt({ log }: SessionState, index: number): Entry | undefined {
   const { finished, open } = log;
   return index < finished.length ? finished[index] : open[index - finished.length];
 }
 
-/** What is shown: a session, or a task after one of its events. */
+/** What is shown: a session, or a task as it was after one of its events. */
 export interface Shown {
   readonly state: ReadonlySignal<SessionState>;
   readonly session: { readonly self: LiveClient };
-  /** The number of the newest entries that were already shown before earlier messages were loaded, or 0. */
+  /**
+   * The number of entries that were on the page before it loaded all earlier messages. 0 if the page has not loaded all
+   * messages.
+   */
   readonly seen: number;
 }
 
 interface Props {
   readonly store: Shown;
-  /** Called when the person wants the messages that have not been loaded. */
+  /** Called when the person asks for the messages that have not been loaded. */
   readonly onLoadAll?: () => void;
   /** The name of a sender that the log does not name. Default: You. */
   readonly unnamed?: string;
@@ -57,10 +49,11 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
   /** The entry at the top of the screen and its position, so that it stays there when the window moves. */
   const anchor = useRef<{ readonly id: string; readonly top: number } | undefined>(undefined);
   const away = useSignal(false);
-  const window = useSignal<Window | undefined>(undefined);
+  /** The index of the first entry in the document. Undefined while the newest entries are followed. */
+  const firstShown = useSignal<number | undefined>(undefined);
   const state = store.state.value;
   const count = state.log.finished.length + state.log.open.length;
-  // After the earlier messages were loaded, the first entry that was there before stays on the screen.
+  // After the page has loaded all earlier messages, the entry that was the first one before stays on the screen.
   const resumes = useRef(store.seen);
   if (resumes.current > 0 && count > 0) {
     const first = Math.max(0, count - resumes.current);
@@ -69,12 +62,13 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
     resumes.current = 0;
     follows.current = false;
     away.value = true;
-    window.value = { start: Math.max(0, first - STEP), end: first + STEP };
+    firstShown.value = Math.max(0, first - STEP);
   }
-  const { start, end = count } = window.value ?? { start: Math.max(0, count - STEP), end: count };
+  const window = windowOf(firstShown.value, count);
+  const { start, end } = window;
   const { self } = store.session;
-  // The array of clients is replaced only by a snapshot or a presence. So other items do not draw the finished entries
-  // again.
+  // Only a snapshot or a presence item replaces the array of clients. So after other items, the finished entries are
+  // not drawn again.
   const clients = useComputed(() => store.state.value.clients);
 
   const keepPlace = () => {
@@ -93,28 +87,25 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
     const { current } = box;
     if (!current) return;
     const below = current.scrollHeight - current.scrollTop - current.clientHeight;
-    const isLast = end >= count;
+    const isLast = end === count;
     follows.current = isLast && below < AT_BOTTOM;
     away.value = !follows.current;
     if (follows.current) {
-      window.value = undefined;
+      firstShown.value = undefined;
     } else if (current.scrollTop < NEAR_END && start > 0) {
       keepPlace();
-      const first = Math.max(0, start - STEP);
-      window.value = { start: first, end: Math.min(end, first + MAX_WINDOW) };
+      firstShown.value = startAbove(window);
     } else if (below < NEAR_END && !isLast) {
       keepPlace();
-      const last = Math.min(count, end + STEP);
-      const first = Math.max(start, last - MAX_WINDOW);
-      window.value = { start: first, end: last };
+      firstShown.value = startBelow(window, count);
     } else {
-      // The window stays where it is while new entries arrive below it.
-      window.value ??= { start, end: undefined };
+      // The first entry stays the same while new entries are added at the end of the window.
+      firstShown.value ??= start;
     }
   };
 
   const toEnd = () => {
-    window.value = undefined;
+    firstShown.value = undefined;
     follows.current = true;
     away.value = false;
     box.current?.scrollTo({ top: box.current.scrollHeight });
@@ -122,7 +113,7 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
   const toStart = () => {
     follows.current = false;
     away.value = true;
-    window.value = { start: 0, end: Math.min(count, MAX_WINDOW) };
+    firstShown.value = 0;
     box.current?.scrollTo({ top: 0 });
   };
 
@@ -151,7 +142,7 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
   }, []);
 
   const shown: Entry[] = [];
-  for (let index = start; index < Math.min(end, count); index++) {
+  for (let index = start; index < end; index++) {
     const entry = entryAt(state, index);
     if (entry) shown.push(entry);
   }
@@ -174,11 +165,6 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
           event.preventDefault();
         }}
       >
-        {start > 0 ? (
-          <PageButton class="more" onClick={toStart}>
-            Go to the start ({start} earlier entries)
-          </PageButton>
-        ) : null}
         {start === 0 && state.omitted > 0 ? (
           <PageButton class="more" onClick={onLoadAll}>
             Load {state.omitted} earlier messages
@@ -195,8 +181,14 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
           </article>
         ))}
       </div>
+      {/* Outside of the scrolled box, because the window moves when the person scrolls up to a button at its start. */}
+      {away.value && start > 0 ? (
+        <PageButton class="jump start" onClick={toStart}>
+          ↑ Go to the start
+        </PageButton>
+      ) : null}
       {away.value ? (
-        <PageButton class="latest" onClick={toEnd}>
+        <PageButton class="jump latest" onClick={toEnd}>
           ↓ Latest
         </PageButton>
       ) : null}

@@ -1,5 +1,6 @@
 /** A task with its whole log, which is followed while the page shows it. */
 import { signal } from '@preact/signals';
+import { rest } from '../../../base/index.ts';
 import type { LiveRole } from '../../../live/client/index.ts';
 import type { LogEntry, ProtocolVersion } from '../../../protocol/index.ts';
 import { isTerminal } from '../../../protocol/schema-free/index.ts';
@@ -130,11 +131,8 @@ export class OpenTask {
   }
 
   #pause(ms: number, stopped: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, ms);
-    this.#endPause = resolve;
-    stopped.addEventListener('abort', () => resolve(), { once: true });
-    if (stopped.aborted) resolve();
-    return promise.finally(() => clearTimeout(timer));
+    const ended = new AbortController();
+    this.#endPause = () => ended.abort();
+    return rest(ms, AbortSignal.any([stopped, ended.signal]));
   }
 }

@@ -12,7 +12,7 @@ import type { CountBody, InputMessage, MessagesBody } from './schema.ts';
 import { isOwnSignature } from './signature.ts';
 
 /** The type of the providers with Anthropic's API. */
-export const ANTHROPIC = 'anthropic';
+const ANTHROPIC = 'anthropic';
 
 const REASONS: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
@@ -28,7 +28,7 @@ const MIN_THINKING = 1024;
 const HEADERS = ['anthropic-version', 'anthropic-beta'];
 const MAX_HEADER_CHARS = 4096;
 
-/** The header and the query of a request. Clients that use beta features send `beta=true` in the query. */
+/** The headers and the query of a request. Clients that use beta features send `beta=true` in the query. */
 type RelayInput = Pick<
   RouteInput<unknown, { readonly beta?: string | undefined }>,
   'header' | 'query'
@@ -81,6 +81,7 @@ export function messagesRelay(body: MessagesBody, input: RelayInput): Relay {
 /** Returns the relay of a request to `/v1/messages/count_tokens`. Anthropic does not charge for it. */
 export function countRelay(body: CountBody, input: RelayInput): CountExchange['relay'] {
   return {
+    accepts: (type) => type === ANTHROPIC,
     path: () => pathOf('/messages/count_tokens', input),
     headers: headersOf(input),
     body: (model) => ({ ...body, model, messages: withoutForeign(body.messages) }),

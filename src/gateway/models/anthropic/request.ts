@@ -81,8 +81,8 @@ function thinkingOf({
 }
 
 /**
- * Converts the part of the request that determines its input tokens. Without `strict`, a block that cannot be converted
- * becomes a data part. This is accurate enough to estimate the tokens of a request that Anthropic gets unchanged.
+ * Converts the fields that determine the input tokens. Without `strict`, a block that cannot be converted becomes a
+ * data part. This is accurate enough to estimate the tokens of a request that Anthropic gets unchanged.
  */
 export function inputOf(body: CountBody, { strict }: { readonly strict: boolean }): ModelRequest {
   const refused = strict ? ONLY_ANTHROPIC.find((field) => hasEffect(body[field])) : undefined;
@@ -164,10 +164,8 @@ function changedTools({ tools, messages }: CountBody): readonly AnthropicTool[] 
  */
 function contentsOf(messages: readonly InputMessage[], strict: boolean): Content[] {
   const contents: OpenContent[] = [];
-  /** The names of the called tools, by the id of the call. */
-  const called = new Map<string, string>();
-  /** The ids of the calls that have no result yet. */
-  const open = new Set<string>();
+  /** The names of the tools whose calls have no result yet, by the id of the call. */
+  const open = new Map<string, string>();
 
   for (const [index, message] of messages.entries()) {
     const at = `messages.${index}.content`;
@@ -201,18 +199,18 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
           const { id, name, input: args } = readAt(ToolUseBlock, block, place);
           const provider = carried;
           carried = undefined;
-          called.set(id, name);
-          open.add(id);
+          open.set(id, name);
           return [{ kind: 'function-call', id, name, args, ...(provider && { provider }) }];
         }
         case 'tool_result': {
           const result = readAt(ToolResultBlock, block, place);
           const { tool_use_id: id } = result;
-          const name = called.get(id);
-          if (name === undefined || !open.delete(id)) {
+          const name = open.get(id);
+          if (name === undefined) {
             const why = `there is no tool_use block with the id ${id} in the previous message`;
             throw invalidField(`${place}.tool_use_id`, why);
           }
+          open.delete(id);
           const isError = result.is_error === true && { isError: true };
           const response = resultOf(result.content ?? '', `${place}.content`);
           return [{ kind: 'function-response', id, name, ...response, ...isError }];
@@ -234,7 +232,7 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
   return contents;
 
   function close(at: string): void {
-    const [missing] = open;
+    const [missing] = open.keys();
     open.clear();
     if (missing === undefined || !strict) return;
     throw invalidField(at, `the tool_use block with the id ${missing} has no tool_result block`);

@@ -5,49 +5,39 @@
 import * as z from 'zod';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
 import { tokenCounter } from '../token-count.ts';
-import { prepared } from '../vendor-api/own-providers.ts';
-import { MODEL_FAILURES, type VendorRoutesOptions } from '../vendor-api/vendor-api.ts';
+import type { Prepared } from '../vendor-api/own-providers.ts';
+import { MODEL_FAILURES, type VendorApi } from '../vendor-api/vendor-api.ts';
 import { namedEvent } from '../vendor-api/answer.ts';
 import { headOf, messageFrames, completeMessage } from './answer.ts';
 import { errorAnswer, errorBody, newRequestId } from './error.ts';
-import { ANTHROPIC, countRelay, messagesRelay } from './relay.ts';
+import { countRelay, messagesRelay } from './relay.ts';
 import { inputOf, messagesRequest } from './request.ts';
 import { CountAnswer, CountBody, MessageAnswer, MessagesBody } from './schema.ts';
 
 const Query = z.object({ beta: z.string().optional() });
 type Query = z.infer<typeof Query>;
 
-export function anthropicRoutes({ models, api }: VendorRoutesOptions): readonly GatewayRoute[] {
+export function anthropicRoutes({ api }: { readonly api: VendorApi }): readonly GatewayRoute[] {
   async function messages({ body, ...input }: RouteInput<MessagesBody, Query>) {
-    const named = await models.resolve(input.caller.workspace, body.model, 'chat');
-    const stream = body.stream === true;
-    const { target, request } = prepared(
-      named,
-      { type: ANTHROPIC, stream },
-      {
-        exact: () => messagesRequest(body),
-        rough: () => ({ ...inputOf(body, { strict: false }), maxOutputTokens: body.max_tokens }),
-      },
-    );
     const requestId = newRequestId();
-    const head = () => headOf(body, tokenCounter(target.candidates).prompt(request));
+    const head = ({ target, request }: Prepared) =>
+      headOf(body, tokenCounter(target.candidates).prompt(request));
     const answer = await api.answer(input, {
-      model: target,
-      request,
-      stream,
+      model: body.model,
+      exact: () => messagesRequest(body),
+      rough: () => ({ ...inputOf(body, { strict: false }), maxOutputTokens: body.max_tokens }),
+      stream: body.stream === true,
       relay: messagesRelay(body, input),
-      whole: (chunks) => completeMessage(head(), chunks),
-      frames: (chunks) => messageFrames(head(), chunks),
+      whole: (chunks, asked) => completeMessage(head(asked), chunks),
+      frames: (chunks, asked) => messageFrames(head(asked), chunks),
       failure: (error) => namedEvent(errorBody(error, requestId)),
     });
     return { ...answer, headers: { ...answer.headers, 'request-id': requestId } };
   }
 
   async function countTokens({ body, ...input }: RouteInput<CountBody, Query>) {
-    const target = await models.resolve(input.caller.workspace, body.model, 'chat');
     const tokens = await api.countTokens(input, {
-      target,
-      type: ANTHROPIC,
+      model: body.model,
       request: (strict) => inputOf(body, { strict }),
       relay: countRelay(body, input),
     });

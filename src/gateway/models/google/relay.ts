@@ -11,7 +11,7 @@ import type { CountBody, GenerateBody, InputContent, GooglePart } from './schema
 import { isOwnSignature } from './signature.ts';
 
 /** The type of the providers with Google's API. */
-export const GOOGLE = 'google';
+const GOOGLE = 'google';
 
 const REASONS: Readonly<Record<string, FinishReason>> = {
   STOP: 'stop',
@@ -75,6 +75,7 @@ export function generateRelay({ model: name, body, stream }: Asked): Relay {
 /** Returns the relay of a request to count tokens. Google does not charge for it. */
 export function countRelay(body: CountBody): CountExchange['relay'] {
   return {
+    accepts: (type) => type === GOOGLE,
     path: (model) => `${pathOf(model)}:countTokens`,
     body(model) {
       const { generateContentRequest: whole } = body;

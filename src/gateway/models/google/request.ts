@@ -103,7 +103,7 @@ function budgetLevel(budget: number | undefined): ModelRequest['reasoning'] {
 }
 
 /**
- * Converts the part of the request that determines its input tokens. Without `strict`, a part that cannot be converted
+ * Converts the fields that determine the input tokens. Without `strict`, a part of a message that cannot be converted
  * becomes a data part. This is accurate enough to estimate the tokens of a request that Google gets unchanged.
  */
 export function inputOf(
@@ -161,15 +161,15 @@ function toolsOf(body: GenerateBody, strict: boolean): Pick<ModelRequest, 'tools
 }
 
 /**
- * Converts the contents. Consecutive contents of the same role become one content. A function response without an id
- * belongs to the first call of this function that has no response yet.
+ * Converts the contents. Consecutive contents of the same role become one content. A function response without a known
+ * id belongs to the first call of this function that has no response yet.
  */
 function contentsOf(given: readonly InputContent[], strict: boolean): Content[] {
   const contents: OpenContent[] = [];
   /** The calls that have no response yet. */
   let open: Pick<FunctionCallPart, 'id' | 'name'>[] = [];
   let calls = 0;
-  /** The thoughts that the signatures of the content's calls contain. */
+  /** The thoughts in the signatures of the current content's calls. */
   let thoughts: CarriedThought[] = [];
 
   for (const [index, { role: as, parts = [] }] of given.entries()) {
@@ -210,7 +210,11 @@ function contentsOf(given: readonly InputContent[], strict: boolean): Content[] 
     if (functionResponse) {
       const { id, name } = functionResponse;
       const call = open.find((each) => each.id === id) ?? open.find((each) => each.name === name);
-      if (!call) throw invalidField(`${at}.functionResponse`, `there is no open call of ${name}`);
+      if (!call)
+        throw invalidField(
+          `${at}.functionResponse`,
+          `there is no preceding call of ${name} without a response`,
+        );
       open = open.filter((each) => each !== call);
       const files = (functionResponse.parts ?? []).flatMap((each) => fileOf(each) ?? []);
       return {
@@ -246,7 +250,9 @@ function add(parts: ContentPart[], part: ContentPart): void {
   else parts.push(part);
 }
 
-/** Returns the result of a function. By convention, it is in `output`, or in `error` if the function failed. */
+/**
+ * Returns the result of a function. By convention, it is in `output` or `result`, or in `error` if the function failed.
+ */
 function responseOf(response: JsonObject): { response: JsonValue; isError?: true } {
   const [first, ...others] = Object.entries(response);
   if (first !== undefined && others.length === 0) {

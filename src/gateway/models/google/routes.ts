@@ -4,7 +4,6 @@
  */
 import * as z from 'zod';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
-import { prepared } from '../vendor-api/own-providers.ts';
 import { MODEL_FAILURES, type VendorRoutesOptions } from '../vendor-api/vendor-api.ts';
 import { answers, completeAnswer, headOf } from './answer.ts';
 import { errorAnswer, errorBody } from './error.ts';
@@ -15,7 +14,7 @@ import {
   ModelResources,
   ModelsQuery,
 } from './model-list.ts';
-import { countRelay, generateRelay, GOOGLE } from './relay.ts';
+import { countRelay, generateRelay } from './relay.ts';
 import { checkRequest, generateRequest, inputOf, roughRequest } from './request.ts';
 import { CountAnswer, CountBody, GenerateAnswer, GenerateBody } from './schema.ts';
 import { answersIn, arrayFormat, formatted, sseFormat } from './stream-format.ts';
@@ -30,20 +29,15 @@ export function googleRoutes({ models, api }: VendorRoutesOptions): readonly Gat
   ) {
     checkRequest(body);
     const model = input.values['model'] ?? '';
-    const named = await models.resolve(input.caller.workspace, model, 'chat');
     const stream = alt !== undefined;
-    const { target, request } = prepared(
-      named,
-      { type: GOOGLE, stream },
-      { exact: () => generateRequest(body), rough: () => roughRequest(body) },
-    );
     const isArray = stream && alt !== 'sse';
     const format = isArray ? arrayFormat() : sseFormat();
     const thoughts = body.generationConfig?.thinkingConfig?.includeThoughts === true;
     const head = headOf(model, thoughts);
     return api.answer(input, {
-      model: target,
-      request,
+      model,
+      exact: () => generateRequest(body),
+      rough: () => roughRequest(body),
       stream,
       relay: generateRelay({ model, body, stream }),
       whole: (chunks) => completeAnswer(head, chunks),
@@ -57,11 +51,8 @@ export function googleRoutes({ models, api }: VendorRoutesOptions): readonly Gat
   async function countTokens({ body, ...input }: RouteInput<CountBody>) {
     const counted = body.generateContentRequest ?? body;
     checkRequest(counted);
-    const model = input.values['model'] ?? '';
-    const target = await models.resolve(input.caller.workspace, model, 'chat');
     const totalTokens = await api.countTokens(input, {
-      target,
-      type: GOOGLE,
+      model: input.values['model'] ?? '',
       request: (strict) => inputOf(counted, { strict }),
       relay: countRelay(body),
     });

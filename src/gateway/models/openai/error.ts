@@ -5,7 +5,7 @@ import type { ErrorFormat } from '../../api/serve-routes.ts';
 import { MODEL_NOT_FOUND } from '../catalogue.ts';
 import { BUDGET_EXHAUSTED } from '../failure.ts';
 
-/** Matches the paths of OpenAI's API that the gateway serves, and all paths below them. */
+/** Matches paths of OpenAI's API, also if the gateway does not serve them, so that a 404 has OpenAI's format. */
 const PATHS = /^\/v1\/(?:chat|completions|embeddings|models|responses)(?:\/|$)/;
 
 export const openaiErrors: ErrorFormat = {
@@ -20,7 +20,7 @@ export function errorBody(error: A2AError): unknown {
 }
 
 export function errorAnswer(error: A2AError): RouteAnswer {
-  // A retry cannot succeed until the budget's next period, but OpenAI's clients would try.
+  // A retry cannot succeed until the budget's next period. Without this header, OpenAI's clients would retry.
   const isFinal = error.reason === BUDGET_EXHAUSTED;
   const headers: Record<string, string> = isFinal ? { 'x-should-retry': 'false' } : {};
   return { status: error.httpStatus, headers, body: errorBody(error) };
@@ -34,11 +34,10 @@ function typeOf(status: number, reason: string): string {
   return status < 500 ? 'invalid_request_error' : 'server_error';
 }
 
-/** Returns the code of the error in OpenAI's API, or null if there is none. */
+/** Returns the code of the error in OpenAI's API, such as `model_not_found`. Returns null if the error has no code. */
 export function openaiCode({ reason, httpStatus, detail }: A2AError): string | null {
   if (reason === BUDGET_EXHAUSTED) return 'insufficient_quota';
   if (httpStatus === 401) return 'invalid_api_key';
   if (httpStatus === 429) return 'rate_limit_exceeded';
-  if (httpStatus === 404) return 'model_not_found';
   return detail.reason !== undefined || httpStatus >= 500 ? reason.toLowerCase() : null;
 }

@@ -39,13 +39,13 @@ const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
 const AUDIO_TYPES = { wav: 'audio/wav', mp3: 'audio/mpeg' } as const;
 
 /**
- * Converts the request. If `relayed` is true, only providers with the same API get the request, and they check whether
- * its fields are supported. Throws `invalidParams` with the name of an invalid field.
+ * Converts the request. Without `strict`, ignores fields that only providers with the same API support. Throws
+ * `invalidParams` with the name of an invalid field.
  */
-export function chatRequest(body: ChatBody, relayed = false): ModelRequest {
+export function chatRequest(body: ChatBody, { strict } = { strict: true }): ModelRequest {
   // Budgets reserve only one answer, so a request for several answers is refused.
   if (isSet(body.n) && body.n !== 1) throw invalidField('n', 'must be 1: send several requests');
-  if (!relayed) refuseFields(UNSUPPORTED, body, 'not supported by this gateway: leave it out');
+  if (strict) refuseFields(UNSUPPORTED, body, 'not supported by this gateway: leave it out');
   return {
     ...chatMessages(body.messages),
     ...toolsOf(body),
@@ -215,8 +215,8 @@ function userPart(part: UserPart, at: string): TextOrFile {
 }
 
 /**
- * Returns the file in a data URL, or the address of a file. Only providers download files from addresses, never the
- * gateway itself.
+ * Returns the file in a data URL, or the address of a file. A file at an address gets the type `mediaTypes`. Only
+ * providers download files from addresses, never the gateway itself. Throws `invalidParams` for any other text.
  */
 export function fileAt(url: string, at: string, mediaTypes: string): BlobPart | FileContentPart {
   const match = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.+-]+)*;base64,([\w+/=-]*)$/.exec(url);

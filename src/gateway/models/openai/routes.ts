@@ -40,7 +40,8 @@ export function openaiRoutes({ models, api }: VendorRoutesOptions): readonly Gat
     const includeUsage = body.stream_options?.include_usage === true;
     return api.answer(input, {
       model: body.model,
-      request: (relayed) => chatRequest(body, relayed),
+      exact: () => chatRequest(body),
+      rough: () => chatRequest(body, { strict: false }),
       relay: chatRelay(body),
       stream: body.stream === true,
       whole: (chunks) => completion(head, chunks),

@@ -6,44 +6,52 @@ import type { ModelRequest } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import type { ModelTarget } from '../catalogue.ts';
 import { streams } from '../limits.ts';
+import { relays } from '../provider.ts';
+import type { Relay } from '../relay/relay.ts';
 
-/** Returns the model with only the providers of this type that can relay requests, or undefined if there are none. */
-export function ownProviders(target: ModelTarget, type: string): ModelTarget | undefined {
-  const candidates = target.candidates.filter(
-    ({ provider }) => provider.config.type === type && provider.relay !== undefined,
-  );
+/** The conversions of a request to a ModelRequest. */
+export interface Conversions {
+  /** Converts the request for providers with another API. Throws if this is not possible. */
+  exact(): ModelRequest;
+  /** Converts what is needed to count the tokens, and ignores what only providers with the client's API support. */
+  rough(): ModelRequest;
+}
+
+export interface Prepared {
+  /** The model with the providers that may be called. */
+  readonly target: ModelTarget;
+  readonly request: ModelRequest;
+  /** Undefined if no provider gets the client's own request. */
+  readonly relay: Relay | undefined;
+}
+
+/** Returns the model with only the providers that get the client's own request, or undefined if there are none. */
+export function ownProviders(
+  target: ModelTarget,
+  relay: Pick<Relay, 'accepts'>,
+): ModelTarget | undefined {
+  const candidates = target.candidates.filter(({ provider }) => relays(provider, relay));
   return candidates.length > 0 ? { ...target, candidates } : undefined;
 }
 
 /**
- * Returns whether the client's request may be passed on without conversion. A model that does not stream cannot relay a
- * stream.
- */
-export function mayRelay(
-  target: Pick<ModelTarget, 'limits'>,
-  { stream }: { readonly stream: boolean },
-): boolean {
-  return !stream || streams(target);
-}
-
-/**
- * Returns the model with the providers that may be called, and the converted request. If all providers have the
- * client's API, a rough conversion is enough. If the request cannot be converted, returns only the providers with the
- * client's API. If there are none, throws the error of the conversion.
+ * Prepares a call. If all providers have the client's API, a rough conversion is enough. If the request cannot be
+ * converted, only the providers with the client's API remain. If there are none, throws the error of the conversion.
  */
 export function prepared(
   target: ModelTarget,
-  { type, stream }: { readonly type: string; readonly stream: boolean },
-  /** `exact` throws if the request cannot be converted. `rough` is good enough to count the tokens. */
-  { exact, rough }: { readonly exact: () => ModelRequest; readonly rough: () => ModelRequest },
-): { readonly target: ModelTarget; readonly request: ModelRequest } {
-  const own = mayRelay(target, { stream }) ? ownProviders(target, type) : undefined;
-  if (own !== undefined && own.candidates.length === target.candidates.length)
-    return { target, request: rough() };
+  exchange: Conversions & { readonly stream: boolean; readonly relay: Relay },
+): Prepared {
+  // A model that does not stream cannot relay a stream.
+  const mayRelay = !exchange.stream || streams(target);
+  const own = mayRelay ? ownProviders(target, exchange.relay) : undefined;
+  const relay = own && exchange.relay;
+  if (own?.candidates.length === target.candidates.length)
+    return { target, request: exchange.rough(), relay };
   try {
-    return { target, request: exact() };
+    return { target, request: exchange.exact(), relay };
   } catch (error) {
     if (own === undefined || !(error instanceof A2AError)) throw error;
-    return { target: own, request: rough() };
+    return { target: own, request: exchange.rough(), relay };
   }
 }

@@ -6,12 +6,13 @@
  *
  *   const api = createVendorApi({ models });
  *   defineRoute({ …, handle: ({ body, ...input }) => api.answer(input, {
- *     model: body.model, request: requestOf(body), stream: body.stream === true,
- *     whole: (chunks) => messageOf(chunks), frames: (chunks) => eventsOf(chunks), failure: (error) => eventOf(error),
+ *     model: body.model, exact: () => requestOf(body), rough: () => inputOf(body), stream: body.stream === true,
+ *     relay: relayOf(body), whole: (chunks) => messageOf(chunks), frames: (chunks) => eventsOf(chunks),
+ *     failure: (error) => eventOf(error),
  *   }) })
  *
- * With `relay`, a provider that accepts the client's format gets the client's own request, and its answer is returned
- * in the same format.
+ * A provider that accepts the client's format gets the client's own request (`relay`), and its answer is returned in the
+ * same format.
  */
 import { text } from 'node:stream/consumers';
 import type { ModelRequest } from '../../../agent/index.ts';
@@ -19,32 +20,24 @@ import type { Relay } from '../relay/relay.ts';
 import { A2AError, type Call } from '../../../protocol/index.ts';
 import type { RouteText } from '../../../http/index.ts';
 import type { RouteAnswer, RouteInput } from '../../api/route.ts';
-import type { ModelTarget } from '../catalogue.ts';
 import type { FullChunk, RelayedChunk } from '../chunks.ts';
-import type { ProviderConfig } from '../config.ts';
 import type { AnswerStream, Models } from '../models.ts';
 import { tokenCounter } from '../token-count.ts';
 import { Frames } from './frames.ts';
 import { countIn } from './answer.ts';
-import { mayRelay, ownProviders } from './own-providers.ts';
+import { type Conversions, ownProviders, type Prepared, prepared } from './own-providers.ts';
 
 /** One request in a vendor's format, and functions that write the answer in this format. */
-export interface Exchange {
-  /** The caller's name for the model, or the resolved model. */
-  readonly model: string | ModelTarget;
-  /**
-   * The request for providers with another format. Its limits apply to all providers. If it is a function, the argument
-   * is true if all providers of the model accept the format of `relay`. The function must then accept features that the
-   * gateway does not support.
-   */
-  readonly request: ModelRequest | ((relayed: boolean) => ModelRequest);
+export interface Exchange extends Conversions {
+  /** The caller's name for the model. */
+  readonly model: string;
   readonly stream: boolean;
   /** The request for providers with the same format. */
-  readonly relay?: Relay | undefined;
+  readonly relay: Relay;
   /** Returns the complete response. The last chunk is `finish`. */
-  whole(chunks: AsyncIterable<FullChunk>): Promise<unknown>;
+  whole(chunks: AsyncIterable<FullChunk>, asked: Prepared): Promise<unknown>;
   /** Returns the stream, in pieces of text. */
-  frames(chunks: AsyncIterable<FullChunk>): AsyncIterable<string>;
+  frames(chunks: AsyncIterable<FullChunk>, asked: Prepared): AsyncIterable<string>;
   /** Returns the end of a stream after a failure. */
   failure(error: A2AError): string;
   /** Returns a promise that must resolve before the client gets the next piece of a relayed answer. */
@@ -57,13 +50,14 @@ export interface Exchange {
 
 /** A request to count tokens in a vendor's format. */
 export interface CountExchange {
-  readonly target: ModelTarget;
-  /** The type of the providers with the same format. */
-  readonly type: ProviderConfig['type'];
+  /** The caller's name for the model. */
+  readonly model: string;
   /** Converts the request. With `strict`, throws if the request cannot be converted. */
   readonly request: (strict: boolean) => ModelRequest;
   /** The request for providers with the same format, and the field of their answer that has the number of tokens. */
-  readonly relay: Pick<Relay, 'path' | 'headers' | 'body'> & { readonly countField: string };
+  readonly relay: Pick<Relay, 'accepts' | 'path' | 'headers' | 'body'> & {
+    readonly countField: string;
+  };
 }
 
 /** The dependencies of the endpoints for one vendor's clients. */
@@ -91,7 +85,7 @@ export interface VendorApi {
   ): Promise<T>;
   /**
    * Counts the tokens of a prompt. If a provider has the client's API, it counts them. Otherwise, or if the provider
-   * cannot count tokens, returns an estimate.
+   * cannot count tokens, returns an estimate. Throws `invalidParams` if the provider rejects the request.
    */
   countTokens(
     input: Pick<RouteInput<unknown>, 'caller' | 'call'>,
@@ -127,23 +121,17 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
 
   return {
     async answer({ caller, call }, exchange) {
-      const { model } = exchange;
-      const target =
-        typeof model === 'string' ? await models.resolve(caller.workspace, model, 'chat') : model;
-      const relay = mayRelay(target, exchange) ? exchange.relay : undefined;
-      const relayed = target.candidates.every(
-        ({ provider }) => relay?.accepts(provider.config.type) === true,
-      );
-      const { request: given } = exchange;
-      const request = typeof given === 'function' ? given(relayed) : given;
+      const named = await models.resolve(caller.workspace, exchange.model, 'chat');
+      const asked = prepared(named, exchange);
+      const { target, request, relay } = asked;
       const { leave, signal } = abortable(call);
       const ended = start();
       try {
         // This waits for the first chunk. A failure before the first chunk can still set the HTTP status.
-        const asked = models.answer(target, request, { caller, signal, relay });
-        const answer = await unlessDisconnected(asked, signal);
-        if (exchange.stream) return streamed(answer, exchange, { signal, leave, ended });
-        const body = await unlessDisconnected(whole(answer, exchange), signal);
+        const begun = models.answer(target, request, { caller, signal, relay });
+        const answer = await unlessDisconnected(begun, signal);
+        if (exchange.stream) return streamed(answer, exchange, { asked, signal, leave, ended });
+        const body = await unlessDisconnected(whole(answer, exchange, asked), signal);
         ended();
         return body;
       } catch (error) {
@@ -152,13 +140,13 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
       }
     },
     run,
-    async countTokens({ caller, call }, { target, type, request: requestOf, relay }) {
-      const own = ownProviders(target, type);
+    async countTokens({ caller, call }, { model, request: requestOf, relay }) {
+      const target = await models.resolve(caller.workspace, model, 'chat');
+      const own = ownProviders(target, relay);
       const request = requestOf(own === undefined);
       let tokens: number | undefined;
       const counting: Relay = {
         ...relay,
-        accepts: (each) => each === type,
         stream: false,
         // Not used, because the answer is not a stream.
         watched: /$^/,
@@ -190,15 +178,21 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
 async function whole(
   { isRelayed, chunks }: AnswerStream,
   exchange: Exchange,
+  asked: Prepared,
 ): Promise<RouteAnswer> {
-  if (!isRelayed) return { body: await exchange.whole(translated(chunks)) };
+  if (!isRelayed) return { body: await exchange.whole(translated(chunks), asked) };
   return { headers: JSON_HEADERS, body: await text(raw(chunks, exchange)) };
 }
 
 function streamed(
   { isRelayed, chunks, leave: leaveAnswer }: AnswerStream,
   exchange: Exchange,
-  call: { readonly signal: AbortSignal; leave(): void; readonly ended: () => void },
+  call: {
+    readonly asked: Prepared;
+    readonly signal: AbortSignal;
+    leave(): void;
+    readonly ended: () => void;
+  },
 ): RouteText {
   const { signal, ended } = call;
   const options = {
@@ -221,7 +215,7 @@ function streamed(
   const texts =
     isRelayed && exchange.passed
       ? exchange.passed(raw(chunks, exchange))
-      : exchange.frames(translated(chunks));
+      : exchange.frames(translated(chunks), call.asked);
   const source = texts[Symbol.asyncIterator]();
   return {
     headers: exchange.streamHeaders ?? SSE_HEADERS,

@@ -1,5 +1,5 @@
 /**
- * The constants for modules that do not need the client. live/client/index.ts would also load the client and the
- * schemas.
+ * Exports the constants for modules that do not need the client. An import of live/client/index.ts would also load the
+ * client and the schemas.
  */
-export { LIVE_ROLES, MAX_LISTED_CLIENTS } from '../session.ts';
+export { LIVE_ROLES, LIVE_TOKEN, MAX_LISTED_CLIENTS, withView } from '../session.ts';

@@ -10,7 +10,7 @@ import { fieldIn } from '../../vendor-api/answer.ts';
 import { countsIn, RESPONSES } from '../usage.ts';
 import type { ResponseObject } from './answer.ts';
 import { decodeCarried, isCarried } from '../../vendor-api/carried.ts';
-import { type Item, ReasoningItem, type ResponsesBody } from './schema.ts';
+import { Item, ReasoningItem, type ResponsesBody } from './schema.ts';
 
 const ENCRYPTED = 'reasoning.encrypted_content';
 
@@ -18,8 +18,8 @@ export interface ResponsesRelayOptions {
   readonly items: readonly Item[];
   /** Fields of the gateway's response that replace the vendor's fields. */
   readonly response: ResponseObject;
-  /** Called with the output of the complete response. */
-  readonly onResponse: (output: readonly unknown[]) => void;
+  /** Called with the response that the client gets, when it has ended. Not called if the response failed. */
+  readonly onResponse: (whole: ResponseObject) => void;
 }
 
 export function responsesRelay(body: ResponsesBody, options: ResponsesRelayOptions): Relay {
@@ -32,9 +32,12 @@ export function responsesRelay(body: ResponsesBody, options: ResponsesRelayOptio
 
   function ended(theirs: Record<string, unknown>): RelayReading {
     adopt(theirs);
-    const { output, status, usage } = theirs;
+    const { output: given, status = 'completed', usage } = theirs;
     if (status === 'failed') return { failed: true };
-    onResponse(Array.isArray(output) ? output : []);
+    const output = (Array.isArray(given) ? given : []).flatMap(
+      (item) => Item.safeParse(item).data ?? [],
+    );
+    onResponse({ ...response, ...theirs, status: String(status), output });
     return { changed: true, usage: usageIn(usage), end: reasonOf(theirs) };
   }
 

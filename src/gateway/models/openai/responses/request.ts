@@ -34,16 +34,16 @@ import {
 } from './schema.ts';
 
 /**
- * Unsupported fields that would change the answer. Each function returns true for values that have no effect. A
- * provider with the same API gets the fields in UNSUPPORTED. The fields in NEVER are always refused, because
- * conversations and prompts in the operator's account belong to no workspace, and because budgets cannot reserve
- * background answers.
+ * Fields that are refused for all providers. Conversations and prompts in the operator's account belong to no workspace.
+ * Budgets cannot reserve background answers. Each function returns true for values that have no effect. These values
+ * are accepted.
  */
 const NEVER: Readonly<Record<string, (value: unknown) => boolean>> = {
   background: (value) => value === false,
   conversation: () => false,
   prompt: () => false,
 };
+/** Fields that would change the answer and that only providers with the same API support. Same format as NEVER. */
 const UNSUPPORTED: typeof NEVER = { top_logprobs: (value) => value === 0 };
 
 /** The schema of a custom tool's arguments. A custom tool gets one text instead of JSON. */
@@ -57,8 +57,8 @@ const CUSTOM_PARAMETERS = {
 export interface ResponsesRequestOptions {
   /** The items of earlier responses, which precede the items of the body. */
   readonly earlier: readonly Item[];
-  /** True if only providers with the same API get the request. They check whether its fields are supported. */
-  readonly relayed: boolean;
+  /** Whether to refuse fields and items that only providers with the same API support. Otherwise they are ignored. */
+  readonly strict: boolean;
 }
 
 /** Returns the items of the input. */
@@ -76,12 +76,12 @@ export function customTools({ tools }: ResponsesBody): ReadonlySet<string> {
 /** Converts the request. Throws `invalidParams` with the name of an invalid field. */
 export function responsesRequest(
   body: ResponsesBody,
-  { earlier, relayed }: ResponsesRequestOptions,
+  { earlier, strict }: ResponsesRequestOptions,
 ): ModelRequest {
-  const refused = relayed ? NEVER : { ...NEVER, ...UNSUPPORTED };
-  refuseFields(refused, body, 'not supported for this model: leave it out');
+  refuseFields(NEVER, body, 'not supported by this gateway: leave it out');
+  if (strict) refuseFields(UNSUPPORTED, body, 'not supported for this model: leave it out');
   const items = [...earlier, ...itemsOf(body)];
-  const { system, messages } = contentsOf(items, body.instructions ?? '', earlier.length, relayed);
+  const { system, messages } = contentsOf(items, body.instructions ?? '', earlier.length, strict);
   if (messages.length === 0) throw invalidField('input', 'must contain a message');
   const { temperature, top_p: topP, max_output_tokens: maxOutputTokens, reasoning, text } = body;
   const { effort, summary } = reasoning ?? {};
@@ -89,7 +89,7 @@ export function responsesRequest(
   return {
     messages,
     ...(system !== '' && { system }),
-    ...toolsOf(body, relayed),
+    ...toolsOf(body, strict),
     ...setFields({ maxOutputTokens, temperature, topP, verbosity, reasoning: effort }),
     ...(format?.type === 'json_object' && { json: true as const }),
     ...(format?.type === 'json_schema' && { outputSchema: format.schema }),
@@ -100,15 +100,20 @@ export function responsesRequest(
 
 function toolsOf(
   { tools, tool_choice: choice }: ResponsesBody,
-  relayed: boolean,
+  strict: boolean,
 ): Pick<ModelRequest, 'tools' | 'toolChoice'> {
   const declared = (tools ?? []).flatMap((tool) => declaration(tool));
   const named = isSet(choice) && typeof choice === 'object' ? choice : undefined;
   const isKnown = declared.some(({ name }) => name === named?.name);
-  const needs = choice === 'required' || named !== undefined;
-  if (!relayed && needs && !(named ? isKnown : declared.length > 0)) {
-    throw invalidField('tool_choice', 'names a tool that this model does not have');
+  if (strict && named && !isKnown) {
+    const why =
+      named.name === undefined
+        ? `only models of OpenAI have the tool ${named.type}`
+        : `the tool ${named.name} is not in tools`;
+    throw invalidField('tool_choice', why);
   }
+  if (strict && choice === 'required' && declared.length === 0)
+    throw invalidField('tool_choice', 'requires a tool of the type function or custom');
   if (declared.length === 0) return {};
   return {
     tools: declared,
@@ -136,12 +141,12 @@ function contentsOf(
   items: readonly Item[],
   instructions: string,
   earlier: number,
-  relayed: boolean,
+  strict: boolean,
 ): { readonly system: string; readonly messages: readonly Content[] } {
   const system = instructions === '' ? [] : [instructions];
   const messages: OpenContent[] = [];
-  const names = new Map<string, string>();
-  const open = new Set<string>();
+  /** The names of the tools whose calls have no output yet, by the id of the call. */
+  const open = new Map<string, string>();
   const signatures = new Map<string, Carried>();
 
   const add = (role: Content['role'], ...parts: readonly ContentPart[]) =>
@@ -163,16 +168,15 @@ function contentsOf(
         call.type === 'function_call'
           ? argumentsOf(call.arguments, `${at}.arguments`)
           : { input: call.input };
-      names.set(id, name);
-      open.add(id);
+      open.set(id, name);
       const provider = signatures.get(id)?.provider;
       add('model', { kind: 'function-call', id, name, args, ...(provider && { provider }) });
     } else if (output) {
       const { call_id: id } = output;
-      const name = names.get(id);
-      if (name === undefined || !open.delete(id)) {
+      const name = open.get(id);
+      if (name === undefined)
         throw invalidField(at, `there is no preceding tool call with the id ${id}`);
-      }
+      open.delete(id);
       const response = toolResponse(partsOf(output.output, `${at}.output`));
       add('user', { kind: 'function-response', id, name, ...response });
     } else if (reasoning) {
@@ -185,11 +189,11 @@ function contentsOf(
           add('model', { kind: 'thought', text, ...(provider && { provider }) });
         }
       }
-    } else if (!relayed) {
+    } else if (strict) {
       throw invalidField(at, `items of the type ${item.type} are not supported for this model`);
     }
   }
-  const [missing] = open;
+  const [missing] = open.keys();
   if (missing !== undefined) throw invalidField('input', `the tool call ${missing} has no output`);
   return { system: system.join('\n\n'), messages };
 }

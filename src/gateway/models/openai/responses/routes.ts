@@ -6,7 +6,7 @@ import { errorAnswer } from '../error.ts';
 import { failedFrame, responseFrames, responseOf, wholeResponse } from './answer.ts';
 import { responsesRelay } from './relay.ts';
 import { customTools, itemsOf, responsesRequest } from './request.ts';
-import { DeletedResponse, Item, ResponsesAnswer, ResponsesBody } from './schema.ts';
+import { DeletedResponse, ResponsesAnswer, ResponsesBody } from './schema.ts';
 import { earlierItems, removeStored, store, stored } from './stored.ts';
 
 const NOT_STORED = 'There is no such stored response';
@@ -24,9 +24,8 @@ export function responsesRoutes({ api }: { readonly api: VendorApi }): readonly 
     const relay = responsesRelay(body, {
       items: [...earlier, ...items],
       response,
-      onResponse(output) {
-        const known = output.flatMap((item) => Item.safeParse(item).data ?? []);
-        saving = save({ ...response, status: 'completed', output: known });
+      onResponse(whole) {
+        saving = save(whole);
         // `pending` returns this promise, so the error is reported there.
         saving.catch(() => undefined);
       },
@@ -34,7 +33,8 @@ export function responsesRoutes({ api }: { readonly api: VendorApi }): readonly 
     const options = { response, customTools: customTools(body), save };
     return api.answer(input, {
       model: body.model,
-      request: (relayed) => responsesRequest(body, { earlier, relayed }),
+      exact: () => responsesRequest(body, { earlier, strict: true }),
+      rough: () => responsesRequest(body, { earlier, strict: false }),
       stream: body.stream === true,
       relay,
       whole: (chunks) => wholeResponse(chunks, options),
@@ -86,7 +86,8 @@ export function responsesRoutes({ api }: { readonly api: VendorApi }): readonly 
       scope: 'tasks:write',
       resource: 'task',
       summary: 'Delete a stored response',
-      detail: 'The conversation cannot be continued from it any more. Other responses stay.',
+      detail:
+        'The conversation cannot be continued from this response or from later ones. The other responses stay stored.',
       answers: { 200: { description: 'The response was deleted', schema: DeletedResponse } },
       async handle({ values, ...input }) {
         const { response: id = '' } = values;

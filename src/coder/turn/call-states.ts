@@ -2,9 +2,10 @@
  * The calls of a task and the decisions about them. They are computed from the task's log, so every process and every
  * client gets the same result. Only the first answer to a request is accepted.
  */
+import type { Answer, Question } from '../../agent/index.ts';
 import {
+  alreadyResolved,
   type ConfirmationRequest,
-  type EventSource,
   hasOption,
   isAwaitingAnswer,
   mayBeCommand,
@@ -17,19 +18,10 @@ import {
   wasAskedInWords,
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, isTerminal, textOf, type Message, type Task } from '../../protocol/index.ts';
-import { approvalIn, exactOption, optionNamed } from './answers.ts';
-
-/** A person's decision about a call, with the call as it was shown. */
-export interface CallDecision {
-  readonly call: ToolCall;
-  /** The id of the selected option. A text answer is mapped to the option with the same meaning. */
-  readonly option: string;
-  /** The person's own text, for example a reason or an answer. Empty if there is none. */
-  readonly words: string;
-  readonly source: EventSource | undefined;
-  /** The message with the decision. */
-  readonly messageId: string;
-}
+import { answerIn, approvalIn, exactOption, optionNamed } from '../approval/answers.ts';
+import type { CallDecision } from '../approval/approvals.ts';
+import { requestOf } from '../approval/confirmation-request.ts';
+import { runsAsFunction } from '../commands/registry.ts';
 
 export class CallStates {
   /** The calls by id, each in its latest state in the log. */
@@ -43,7 +35,6 @@ export class CallStates {
     for (const message of messagesOf(task)) {
       const facts = readMessage(message);
       const answers = facts.some(({ kind }) => kind === 'answer');
-      const { messageId } = message;
       for (const fact of facts) {
         if (fact.kind === 'call') this.#note(fact.call);
         else if (fact.kind === 'answer') {
@@ -51,9 +42,9 @@ export class CallStates {
           const options = this.calls.get(id)?.confirmation_request?.options ?? [];
           const option = selectedOption(fact.confirmation, options);
           const words = answer ?? reason ?? textOf(message.parts);
-          this.#resolve(id, { option, words, source: fact.source, messageId });
-        } else if (fact.kind === 'prompt' && !answers) {
-          this.#resolveAll({ words: textOf(message.parts), source: fact.source, messageId });
+          this.#resolve(id, { option, words, source: fact.source, message });
+        } else if (fact.kind === 'prompt' && !answers && !runsAsFunction(message)) {
+          this.#resolveAll({ words: textOf(message.parts), source: fact.source, message });
         }
       }
     }
@@ -81,26 +72,31 @@ export class CallStates {
     if (call) this.decisions.push({ ...said, call });
   }
 
-  /** Resolves all waiting calls with a text answer. A slash command resolves no calls. */
+  /** Resolves all waiting calls with a text answer. */
   #resolveAll(said: Omit<CallDecision, 'call' | 'option'>): void {
-    const { words } = said;
-    if (mayBeCommand(words)) return;
     for (const { tool_call_id, confirmation_request: request } of this.waiting) {
-      const option = request ? optionFor(words, request) : OPTION.words;
+      const option = request ? optionFor(said.words, request) : OPTION.words;
       this.#resolve(tool_call_id, { ...said, option });
     }
   }
 
+  /** Returns the accepted answer to a question. After a crash, the run may not have received it. */
+  answerTo(question: Question): Answer | undefined {
+    const { correlationId } = requestOf(question);
+    const decision = this.decisions.find(({ call }) => call.correlationId === correlationId);
+    return decision && answerIn(decision.message, question);
+  }
+
   /**
-   * Throws if the call is unknown, if it was already decided, or if the option is invalid. `beside` is the text of the
-   * same message.
+   * Throws if the confirmation cannot be accepted: the call is unknown, does not wait for an answer, or was already
+   * answered, or the correlation id, the option or the content is invalid. `beside` is the text of the same message.
    */
   check(confirmation: ToolCallConfirmation, beside = ''): void {
     const { tool_call_id: id, correlationId } = confirmation;
     const call = this.calls.get(id);
     if (!call) throw new A2AError('invalidParams', `tool_call_id: there is no call ${id}`);
     const resolution = this.#resolved.get(id);
-    if (resolution) throw alreadyResolved(resolution);
+    if (resolution) throw tooLate(resolution);
     if (call.status !== 'PENDING' || !call.confirmation_request) {
       throw new A2AError('unsupportedOperation', `The call ${id} does not wait for an answer`, {
         info: { toolCallId: id, status: call.status },
@@ -171,8 +167,9 @@ export function checkWords(text: string, task: Task, isActive: boolean): void {
 
 /**
  * Returns whether a message that does not name the task answers the waiting calls of the task. If the calls need
- * approval, the text must be exactly the name or id of an option of each call, because any other text may be the next
- * prompt. If the only waiting call is a question of the model, any text answers it.
+ * approval, the text must be the name or id of an option of each call, because any other text may be the next prompt.
+ * If the only waiting call is a question of the model or of an MCP server, any text answers it, except a slash command.
+ * A message with a part that is not text answers nothing.
  */
 export function answersCalls({ parts }: Message, calls: readonly ToolCall[]): boolean {
   const text = textOf(parts).trim();
@@ -198,10 +195,7 @@ function optionFor(words: string, { options }: ConfirmationRequest): string {
   return approvalIn(words, options) ?? OPTION.cancel;
 }
 
-function alreadyResolved({ source, option }: Omit<CallDecision, 'call'>): A2AError {
+function tooLate({ source, option }: Omit<CallDecision, 'call'>): A2AError {
   const by = source?.name ?? source?.client ?? 'another client';
-  return new A2AError('unsupportedOperation', `already resolved by ${by}: ${option}`, {
-    reason: 'ALREADY_RESOLVED',
-    info: { resolvedBy: by, selectedOptionId: option },
-  });
+  return alreadyResolved(by, option, { resolvedBy: by, selectedOptionId: option });
 }

@@ -1,0 +1,48 @@
+/**
+ * Maximum number of log entries that are removed in one transaction. More entries would block a process with SQLite for
+ * too long. The number may be exceeded only to remove the entry with the status of a large task.
+ */
+export const MAX_ENTRIES = 5000;
+
+interface StoredTask {
+  /** Number of the last log entry. */
+  readonly seq: number;
+  /** Number of the log entry with the status. */
+  readonly statusSeq: number;
+}
+
+interface RemovalPlan<Task> {
+  /** The tasks that are removed with all entries. */
+  readonly whole: readonly Task[];
+  /** The first task, if it is large: its entries after `after` are removed. */
+  readonly part?: { readonly task: Task; readonly after: number };
+  /** Number of tasks, from the first one, that need no other removal. */
+  readonly done: number;
+}
+
+/**
+ * Chooses what one transaction removes. Tasks for which `find` returns undefined are skipped.
+ *
+ * A large task is removed in parts, starting with its last entries. The first part contains the entry with the status.
+ * Without this entry, clients do not find the task, so they never see an incomplete task.
+ */
+export function removalPlan<Task extends StoredTask>(
+  tasks: readonly { readonly taskId: string }[],
+  find: (taskId: string) => Task | undefined,
+): RemovalPlan<Task> {
+  const whole: Task[] = [];
+  let room = MAX_ENTRIES;
+  for (const [done, { taskId }] of tasks.entries()) {
+    const task = find(taskId);
+    if (!task) continue;
+    room -= task.seq;
+    if (room >= 0) {
+      whole.push(task);
+      continue;
+    }
+    if (done > 0) return { whole, done };
+    const after = Math.max(0, Math.min(task.seq - MAX_ENTRIES, task.statusSeq - 1));
+    return { whole, part: { task, after }, done };
+  }
+  return { whole, done: tasks.length };
+}
