@@ -266,9 +266,15 @@ test('the keyboard continues where a form, a question or a secret appears', { sk
     { viewport: { width: 900, height: 500 } },
   );
   const last = page.getByRole('row').last();
-  await last.getByRole('button', { name: 'Edit' }).press('Enter');
+  // The focus moves when the form is drawn, before the browser handles the next key.
+  await last.getByRole('button', { name: 'Edit' }).focus();
+  const drawn = await page.evaluate(`(async () => {
+    document.activeElement.click();
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+    return document.activeElement.tagName;
+  })()`);
+  assert.equal(drawn, 'INPUT');
   const focused = page.locator('input:focus');
-  await focused.waitFor();
   assert.ok(((await focused.boundingBox())?.y ?? -1) >= 0);
   await page.getByRole('button', { name: 'Back' }).click();
   const row = page.getByRole('row').nth(-2);

@@ -1,5 +1,5 @@
 /** The frame around all pages of an agent or a gateway: the navigation, and signing in. */
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
 import { PageMessage, Problem } from '../parts/problem.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
@@ -60,7 +60,7 @@ function SignedInFrame({ server }: { readonly server: Server }) {
     current?.scrollIntoView({ inline: 'nearest', block: 'nearest' });
   }, [page]);
   // After a link was followed, the keyboard and a screen reader continue in the new page.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (before.current !== place) main.current?.focus();
     before.current = place;
   }, [place]);

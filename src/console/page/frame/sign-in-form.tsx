@@ -1,6 +1,6 @@
 /** The form that asks for a key or a token, and the text that the page of `parley inspect` shows instead. */
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { SERVER_KIND } from '../server/access.ts';
 import { enter } from '../server/sign-in.ts';
 import { Alert, bound, Form } from '../parts/controls.tsx';
@@ -26,7 +26,7 @@ export function SignInForm({ why }: { readonly why: string }) {
   const field = useRef<HTMLInputElement>(null);
   const key = useSignal('');
   const { busy, problem, run } = useAction();
-  useEffect(() => field.current?.focus(), []);
+  useLayoutEffect(() => field.current?.focus(), []);
   const send = () => {
     const given = key.value.trim();
     if (given !== '') run(() => enter(given).finally(() => field.current?.select()));

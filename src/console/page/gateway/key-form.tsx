@@ -1,6 +1,6 @@
 /** The form for a new key, and for the settings of a key. */
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { ChoiceField } from '../parts/filters.tsx';
 import type { Server } from '../server/server.ts';
 import type { ShownKey } from './api.ts';
@@ -33,7 +33,7 @@ interface Props {
 export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
   const box = useRef<HTMLDivElement>(null);
   // Moves the focus to the form, because the form is above the list and the key may be far down in the list.
-  useEffect(() => box.current?.querySelector('input')?.focus(), []);
+  useLayoutEffect(() => box.current?.querySelector('input')?.focus(), []);
   const name = useSignal(known?.name ?? '');
   const scopes = useSignal<readonly string[]>(
     known?.scopes ?? USUAL.filter((each) => server.may(each)),

@@ -1,6 +1,6 @@
 /** The keys of the workspace: create, change, rotate, revoke. A secret is shown once, when it is made. */
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { defined } from '../../../base/index.ts';
 import { cleanLine } from '../../../display/index.ts';
 import { Problem, ProblemLine } from '../parts/problem.tsx';
@@ -204,7 +204,7 @@ interface SecretProps {
 function Secret({ name, secret, onClose }: SecretProps) {
   const section = useRef<HTMLElement>(null);
   // Moves the focus to the secret, because the key may be far down in the list.
-  useEffect(() => section.current?.focus(), []);
+  useLayoutEffect(() => section.current?.focus(), []);
   return (
     <section class="panel-form secret" role="alert" tabIndex={-1} ref={section}>
       <h2>The secret of {cleanLine(name)}</h2>
@@ -231,7 +231,7 @@ interface ConfirmProps {
 function Confirm({ name, what, busy, onYes, onNo }: ConfirmProps) {
   const keep = useRef<HTMLButtonElement>(null);
   // Moves the focus, because the button that had the focus is gone.
-  useEffect(() => keep.current?.focus(), []);
+  useLayoutEffect(() => keep.current?.focus(), []);
   return (
     <div class="actions" role="group" aria-label="Confirm">
       <span class="small">

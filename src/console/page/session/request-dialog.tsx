@@ -3,7 +3,7 @@
  * each option. It does not take the focus from a person who is typing. Its buttons work only after it has been on the
  * screen for a moment, so that a tap that was meant for something else answers nothing.
  */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
 import {
   cancelOption,
@@ -55,7 +55,7 @@ function Request({ store, entry, others }: RequestProps) {
   const options = call.confirmation_request?.options ?? [];
   const question = isQuestion(entry);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const timer = setTimeout(() => setReady(true), OPENING_MS);
     const active = document.activeElement;
     const typing =
