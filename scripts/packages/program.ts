@@ -19,6 +19,7 @@ import {
   writeManifest,
   type Manifest,
 } from './manifest.ts';
+import { mergeChunks } from './merge-chunks.ts';
 import { writeNotices } from './notices.ts';
 
 /** Packages that Ink, pg and ws load if they are installed. They work without them. */
@@ -74,12 +75,13 @@ export async function bundleProgram(folder: string, { exports }: Manifest): Prom
     const name = subpath === '.' ? 'index' : subpath.slice('./'.length);
     return source?.startsWith('./src/') ? [[`parley-a2a/${name}`, source] as const] : [];
   });
+  const split = path.join(folder, 'split');
   const bundles = await Promise.all([
     build({
       ...OPTIONS,
       plugins: [YOGA_WITHOUT_FETCH, ZOD_IN_ENGLISH],
       entryPoints: { parley: 'src/cli/main.ts' },
-      outdir: path.join(folder, 'cli'),
+      outdir: split,
     }),
     build({
       ...OPTIONS,
@@ -87,6 +89,9 @@ export async function bundleProgram(folder: string, { exports }: Manifest): Prom
       outdir: path.join(folder, 'own'),
     }),
   ]);
+  const to = path.join(folder, 'cli');
+  await mergeChunks(bundles[0].metafile, { from: split, to, first: 'parley.js', options: OPTIONS });
+  fs.rmSync(split, { recursive: true });
   return bundles.map(({ metafile }) => metafile);
 }
 

@@ -7,6 +7,7 @@ import { dataFolder } from './data-folder.ts';
 import { ExitError, usageError } from './exit.ts';
 import { type Environment, option, wholeNumber } from './flags.ts';
 import type { ServerLog } from './log.ts';
+import { secretKeyOptions } from './secret-keys.ts';
 
 export type StoreLocation =
   | { readonly kind: 'memory' }
@@ -90,7 +91,6 @@ export async function openStore(
     return memoryStore();
   }
   const { postgresStore, sqliteStore, StoreError } = await import('../../store/index.ts');
-  const { secretKeyOptions } = await import('./secret-keys.ts');
   if (place.kind === 'postgres') {
     // A key file would be on this machine only, and other machines could not read the webhooks.
     const { secretKeyFile: _, ...keys } = secretKeyOptions(environment);
