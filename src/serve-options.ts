@@ -23,9 +23,9 @@ export interface ServeLimits extends NonNullable<HandlerOptions['limits']> {
   readonly maxStreams?: number;
   readonly maxStreamsPerClient?: number;
   /**
-   * Maximum number of bytes that wait in memory for all clients. These are bodies that are being received, and answers
-   * that clients have not read. A request whose body or answer would exceed the limit gets 503. Bodies and answers up
-   * to 64 KB are not counted.
+   * Maximum number of bytes that wait in memory for all clients. These are bodies and WebSocket frames that are being
+   * received, and answers that clients have not read. A request whose body or answer would exceed the limit gets 503. A
+   * stream or a WebSocket that would exceed it is closed. Bodies, frames and answers up to 64 KB are not counted.
    */
   readonly maxPendingBytes?: number;
   /**
@@ -39,7 +39,7 @@ export interface ServeLimits extends NonNullable<HandlerOptions['limits']> {
    * last event.
    */
   readonly stallMs?: number;
-  /** The timeout for receiving a request, including headers and body. */
+  /** The timeout for receiving a request, including headers and body. 0: no timeout. Default: 60 seconds. */
   readonly requestTimeoutMs?: number;
   /** Maximum number of WebSockets that are open at the same time. */
   readonly maxSockets?: number;
@@ -74,8 +74,8 @@ export interface ServeOptions {
   readonly store?: HandlerOptions['store'];
   /**
    * How long finished tasks are kept. By default, they are kept for 30 days, and only while the store is smaller than 2
-   * GB. A store in PostgreSQL has no size limit. If this is false, they are kept forever. Unfinished tasks are never
-   * removed.
+   * GB. A store in PostgreSQL has no size limit. If this is false, the server removes only expired tasks. Unfinished
+   * tasks are never removed.
    */
   readonly retention?: Retention | false;
   /**

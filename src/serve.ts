@@ -76,7 +76,7 @@ export interface AgentServer {
   listen(port?: number, host?: string): Promise<Listening>;
   /**
    * Refuses new messages, waits up to `ms` milliseconds for executions and webhooks to end, aborts the remaining ones,
-   * and closes the store.
+   * and closes the store. The default of `ms` is 0. Webhooks have at least one second.
    */
   close(ms?: number): Promise<void>;
 }
@@ -95,8 +95,8 @@ export interface Listening {
   setTls(pair: TlsPair): void;
   /**
    * Listens on another address of this machine too, with the same port. By default, this address uses the certificate
-   * of the server, if it has one. If the server itself listens on a loopback address, a request from another machine
-   * must have an added address, or the host of `publicUrl`, in its Host header.
+   * of the server, if it has one. If the server itself listens on a loopback address, the Host header of a request from
+   * another machine is restricted. It must be an added address or the host of `publicUrl`.
    */
   addAddress(host: string, options?: { readonly tls?: TlsPair }): Promise<AddedAddress>;
   /** Stops listening, and closes the agent's server as `AgentServer.close` does. Then closes all connections. */

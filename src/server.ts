@@ -1,4 +1,4 @@
-/** The entry point `parley-a2a/server`: `serve()`, and what its users need. */
+/** The entry point `parley-a2a/server`: `serve()`, and the types and functions for its arguments and results. */
 export { type AgentServer, type Listening, type AddedAddress, serve } from './serve.ts';
 export type { ServeLimits, ServeOptions } from './serve-options.ts';
 export * from './protocol.ts';

@@ -41,7 +41,7 @@ const RULES: Record<string, Rule> = {
     packages: ['@opentelemetry/api'],
     builtins: ['async_hooks', 'crypto', 'diagnostics_channel', 'timers'],
   },
-  'base/tls': { folders: ['base/files'], packages: [], builtins: ['crypto'] },
+  'base/tls': { folders: ['base/files'], packages: [], builtins: ['crypto', 'net'] },
   'base/sqlite': { folders: [], packages: [], builtins: ['fs', 'path', 'sqlite'] },
   protocol: { folders: ['base'], packages: ['zod'], builtins: [] },
   tasks: {

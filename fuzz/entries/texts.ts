@@ -14,7 +14,7 @@ import { mentionsIn } from '../../src/coder/session/context.ts';
 import { cleaned } from '../../src/coder/shell/clean-output.ts';
 import { parseCommandLine } from '../../src/coder/shell/parse.ts';
 import { parseSettings, SettingsError } from '../../src/coder/settings/settings.ts';
-import { fillTemplate } from '../../src/coder/commands/template.ts';
+import { checkTemplate, fillTemplate } from '../../src/coder/commands/template.ts';
 import { readableText } from '../../src/coder/web/readable.ts';
 import { ConfigError, parseConfig } from '../../src/gateway/config.ts';
 import { slugOf } from '../../src/gateway/cards/slug.ts';
@@ -235,6 +235,7 @@ const REQUESTS = [
 function words(source: string): void {
   splitRequests(source, (said) => parseForm(said) !== undefined);
   mentionsIn(source);
+  refusing(() => checkTemplate('x.md', source), FileError);
   fillTemplate(source, source);
   check(/^[a-z0-9.-]*$/.test(slugOf(source)), 'a slug has other characters');
 }

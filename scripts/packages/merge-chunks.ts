@@ -1,10 +1,13 @@
 /**
  * Merges small chunks of an esbuild bundle into other chunks. esbuild makes a chunk for each set of entry points that
  * share some modules, so a program with many lazy imports gets many small chunks. Finding and opening a file takes
- * longer than running a small one: `parley serve` would load 40 files until it is ready.
+ * longer than running a small one: `parley serve` would load 50 files until it is ready.
  *
- * A chunk is merged into another only if this loads nothing else than that chunk too early: the other chunk is loaded
- * whenever the small one is, and everything that the small one imports is loaded whenever the other one is.
+ * Merging must not load anything early except the small chunk itself. So a chunk is merged into a host only if the host
+ * is loaded whenever the small chunk is, and everything that the small chunk imports is loaded whenever the host is.
+ * Entry points are never hosts: the exports of the small chunk would appear in the result of `import()`, and a top-level
+ * `await` in the entry point would delay everybody who needs the small chunk. A shared chunk must not have a top-level
+ * `await` either.
  */
 import path from 'node:path';
 import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
@@ -12,7 +15,7 @@ import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 /** Maximum size of a chunk that is merged, in bytes. A larger one would delay commands that do not need it. */
 const SMALL_BYTES = 4000;
 
-/** The names of the outputs in a metafile, which are paths relative to the working directory. */
+/** A key of `outputs` in a metafile: a path relative to the working directory, with slashes. */
 type Output = string;
 
 /** For each output, the output that it is merged into, or itself. */
@@ -31,7 +34,7 @@ interface MergeOptions {
 export async function mergeChunks(bundle: Metafile, merge: MergeOptions): Promise<void> {
   const { from, to, first, options } = merge;
   const outputs = bundle.outputs;
-  const hosts = hostsOf(outputs, path.join(from, first));
+  const hosts = hostsOf(outputs, outputOf(path.join(from, first)));
   const names = new Set(hosts.values());
   await build({
     ...options,
@@ -46,7 +49,12 @@ export async function mergeChunks(bundle: Metafile, merge: MergeOptions): Promis
   });
 }
 
+function outputOf(file: string): Output {
+  return path.relative('', file).replaceAll(path.sep, '/');
+}
+
 function hostsOf(outputs: Metafile['outputs'], first: Output): Hosts {
+  if (!outputs[first]) throw new Error(`the bundle has no ${first}`);
   const graph = new ChunkGraph(outputs, first);
   const small = Object.keys(outputs)
     .filter((name) => !graph.isEntry(name) && outputs[name]!.bytes <= SMALL_BYTES)
@@ -90,13 +98,19 @@ class ChunkGraph {
     for (const host of this.#imports.keys()) {
       if (host === name || this.isEntry(host)) continue;
       const others = this.#usersOf(host);
-      if (others.length < users.length || (best && best.users <= others.length)) continue;
-      const isLoaded = users.every((user) => this.#loaded.get(user)?.has(host));
+      if (best && best.users <= others.length) continue;
+      const isLoaded = users.every((user) => others.includes(user));
       const isReady = others.every((user) => {
         const loaded = this.#loaded.get(user);
         return [...needed].every((each) => each === name || loaded?.has(each));
       });
-      if (!isLoaded || !isReady || this.#leads(name, host) || this.#leads(host, name)) continue;
+      if (
+        !isLoaded ||
+        !isReady ||
+        this.#importsIndirectly(name, host) ||
+        this.#importsIndirectly(host, name)
+      )
+        continue;
       best = { host, users: others.length };
     }
     return best?.host;
@@ -118,8 +132,8 @@ class ChunkGraph {
     return this.#imports.get(name) ?? new Set();
   }
 
-  /** Returns whether `from` imports `to` through another chunk. Merged, the two would import each other. */
-  #leads(from: Output, to: Output): boolean {
+  /** Returns whether `from` imports `to` through another chunk. Merging the two would create a cycle with that chunk. */
+  #importsIndirectly(from: Output, to: Output): boolean {
     return [...this.#importsOf(from)].some((each) => each !== to && this.#closure(each).has(to));
   }
 
@@ -152,7 +166,6 @@ function mergePlugin(outputs: Metafile['outputs'], hosts: Hosts): Plugin {
     const prefix = isMerged ? `m${order.get(name)}_` : '';
     return (outputs[name]?.exports ?? []).map((each) => [each, prefix + each] as const);
   };
-  const outputOf = (file: string) => path.relative('', file).replaceAll(path.sep, '/');
   return {
     name: 'merge-chunks',
     setup(esbuild) {
@@ -163,12 +176,15 @@ function mergePlugin(outputs: Metafile['outputs'], hosts: Hosts): Plugin {
           const isChunk = wanted.startsWith('.') || path.isAbsolute(wanted);
           if (!isChunk || namespace === 'merged') return { path: wanted, external: true };
           const file = path.resolve(resolveDir, wanted);
-          const host = hosts.get(outputOf(file)) ?? '';
+          const [chunk, own] = [outputOf(file), hosts.get(outputOf(importer))];
+          const host = hosts.get(chunk);
+          if (host === undefined || own === undefined) throw new Error(`${chunk} is not a chunk`);
+          if (kind !== 'dynamic-import' && host === own) return { path: file };
           // The result has the same folders, so relative paths stay the same.
-          const place = path.posix.relative(path.posix.dirname(outputOf(importer)), host);
+          const place = path.posix.relative(path.posix.dirname(own), host);
           const specifier = place.startsWith('.') ? place : `./${place}`;
-          if (kind === 'dynamic-import') return { path: specifier, external: true };
-          if (hosts.get(outputOf(importer)) === host) return { path: file };
+          if (host === chunk) return { path: specifier, external: true };
+          // The specifier is part of the module's identity, because it depends on the importer.
           return { path: file, namespace: 'merged', suffix: `?${specifier}` };
         },
       );

@@ -1,8 +1,8 @@
 /**
  * Drops responses to requests that were never sent, or were withdrawn.
  *
- * The SDK writes the id of an unexpected response to standard error without escaping it, so a peer could write escape
- * sequences to the terminal by inventing ids. Late responses to withdrawn requests are normal.
+ * The SDK writes the id of an unexpected response to standard error without escaping it. So a peer could invent ids to
+ * write escape sequences to the terminal. Late responses to withdrawn requests are normal.
  */
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
 import { isObject } from '../base/index.ts';

@@ -64,8 +64,8 @@ export class ClientEditor implements Editor {
   constructor(options: ClientEditorOptions) {
     this.#options = options;
     const { fs, terminal } = options.capabilities;
-    // A client that offers only writing is not used for files, because a file that cannot be read cannot be checked for
-    // changes before it is written.
+    // A client that offers only writing is not used for files. Before a file is written, it must be read to check it
+    // for changes.
     if (fs?.readTextFile === true) this.files = this.#fileAccess(fs.writeTextFile === true);
     if (terminal === true) this.terminals = { create: (program) => this.#create(program) };
   }
@@ -74,7 +74,7 @@ export class ClientEditor implements Editor {
     return this.sessionId !== '' && !this.#silent && !this.#options.signal.aborted;
   }
 
-  /** Returns the id of the terminal that belongs to a call. */
+  /** Returns the id of the terminal in which a call runs or ran, or undefined if none is known. */
   terminalOf(callId: string): string | undefined {
     // For clients, the id of a helper's call starts with the id of the call that started the helper, for example
     // `call_1/call_2`.
@@ -131,7 +131,7 @@ export class ClientEditor implements Editor {
 
   /**
    * Sends a request, and returns the unchecked answer. Stops waiting when `until` is aborted or, if `until` is missing,
-   * at the timeout.
+   * at the timeout. Also stops waiting when the client disconnects.
    */
   async #ask<Method extends ClientRequestMethod>(
     method: Method,

@@ -1,9 +1,9 @@
 /**
- * The choices that a person can make for a session in an editor. These are the approval mode and the model. The
- * commands /approval and /model set them for all clients.
+ * The choices that a person can make for a session in an editor: the approval mode and the model. The commands
+ * /approval and /model set them for all clients.
  *
- * ACP has three forms for the same choices: config options, the older `modes`, and `models`, which was never stable and
- * is no longer in the SDK. Different clients read different forms, so all three are sent.
+ * ACP has three forms for the same choices: config options, the older `modes`, and `models`. The form `models` was
+ * never stable and is no longer in the SDK. Different clients read different forms, so all three are sent.
  */
 import { RequestError, type SessionConfigOption, type SessionMode } from '@agentclientprotocol/sdk';
 
@@ -21,7 +21,7 @@ export type ChoiceId = 'mode' | 'model';
 export type ChoiceState = ReturnType<typeof choiceState>;
 
 const MODES: readonly SessionMode[] = [
-  { id: 'ask', name: 'Ask', description: 'Asks before every change' },
+  { id: 'ask', name: 'Ask', description: 'Asks before edits, commands and network access' },
   { id: 'auto-edit', name: 'Auto-edit', description: 'Edits files without asking' },
   { id: 'plan', name: 'Plan', description: 'Changes no files and runs no commands' },
   { id: 'yolo', name: 'Yolo', description: 'Never asks for approval' },

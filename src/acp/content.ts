@@ -58,7 +58,7 @@ function embedded({ resource }: EmbeddedResource): Part[] {
   return [text(`\`${name}\``), file({ bytes, name, ...(mimeType && { mimeType }) })];
 }
 
-/** Returns the content block for a part, or undefined for an embedded file that is not an image. */
+/** Returns the content block for a part, or undefined for a file that has no URI and is not an image. */
 export function blockFrom(part: Part): ContentBlock | undefined {
   if (part.kind === 'text') return { type: 'text', text: part.text };
   if (part.kind === 'data') return { type: 'text', text: JSON.stringify(part.data) };

@@ -22,7 +22,10 @@ import type { ServedAcp } from './serve.ts';
 const MAX_CONNECTIONS = 256;
 /** How long a connection without open requests stays open. */
 const IDLE_MS = 60_000;
-/** Maximum size of output that the client has not read, in bytes. At this size, the session waits. */
+/**
+ * Maximum size of output that the client has not read, in characters of JSON. At this size, the session waits. If the
+ * client then reads nothing for 60 seconds, the SDK closes the connection.
+ */
 const MAX_BUFFERED = 4 * 1024 * 1024;
 /**
  * Maximum number of sessions of a connection that have unread messages but no open stream. Beyond this, the SDK closes

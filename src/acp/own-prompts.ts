@@ -53,7 +53,8 @@ export class OwnPrompts {
   }
 
   /**
-   * Answers a question of the running turn. Resolves when the turn ends, or when it waits for an answer that is a text.
+   * Answers a question of the running turn. Resolves when the turn ends, or when the client's next prompt is to answer
+   * another question.
    */
   async answer(confirmation: ToolCallConfirmation): Promise<StopReason> {
     const sent = newSent(false);
@@ -73,7 +74,7 @@ export class OwnPrompts {
     if (sent) this.#begun.add(sent);
   }
 
-  /** Called when the turn has ended, or when it waits for an answer that is a text. */
+  /** Called when the turn has ended, or when the client's next prompt is to answer a question. */
   end(outcome: StopReason | Error): void {
     for (const { done } of this.#begun) settle(done, outcome);
     this.#begun.clear();
@@ -90,7 +91,7 @@ export class OwnPrompts {
     this.end(error);
   }
 
-  /** Removes a prompt from the queue. Returns false if it was no longer queued. */
+  /** Removes a prompt whose turn has not begun. Returns false if its turn has begun. */
   #forget(sent: Sent): boolean {
     const at = this.#waiting.indexOf(sent);
     if (at >= 0) this.#waiting.splice(at, 1);

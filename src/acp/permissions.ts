@@ -1,8 +1,8 @@
 /**
  * Sends permission requests to the client.
  *
- * Each confirmation request is sent once. The first answer from any client counts. If another client answers first,
- * the request is withdrawn with `$/cancel_request`, and a later reply to it is ignored.
+ * A confirmation request is not sent again while it is open. The first answer from any client counts. If another client
+ * answers first, the request is withdrawn with `$/cancel_request`, and a later reply to it is ignored.
  */
 import {
   methods,
@@ -41,7 +41,7 @@ export interface PermissionsOptions {
 
 export class Permissions {
   readonly #options: PermissionsOptions;
-  /** The sent requests, by the ids of their calls. */
+  /** The open requests, by the ids of their calls. */
   readonly #open = new Map<string, { request: string; withdrawal: AbortController }>();
 
   constructor(options: PermissionsOptions) {
@@ -49,7 +49,7 @@ export class Permissions {
   }
 
   /**
-   * Sends the confirmation request of a call. Does nothing if the request was already sent, if it can be answered only
+   * Sends the confirmation request of a call. Does nothing if the request is already open, if it can be answered only
    * with a text, or if the client may not approve.
    */
   ask(call: ToolCall): void {

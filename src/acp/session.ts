@@ -141,7 +141,10 @@ export class AcpSession {
     return choiceState(this.#choices);
   }
 
-  /** Starts sending updates. Later calls do not start again. Resolves when the history has been sent. */
+  /**
+   * Starts sending updates. Resolves when the history has been sent. Calls `onEnd` when the updates end. A later call
+   * only waits for the history, and its `onEnd` is not called.
+   */
   async start(onEnd: () => void): Promise<void> {
     if (this.#started) return this.#current.promise;
     this.#started = true;
@@ -172,7 +175,7 @@ export class AcpSession {
     return done;
   }
 
-  /** Ends the client's turn. The client's next prompt is the answer to this question. */
+  /** Sends the question as a message, and ends the client's turn. The client's next prompt is the answer. */
   async #answerNext(call: ToolCall): Promise<void> {
     this.#toAnswer = call;
     const question = call.confirmation_request?.generic_details?.description ?? '';
@@ -292,8 +295,7 @@ export class AcpSession {
   }
 
   async #show(fact: Fact): Promise<void> {
-    // Do not show the reply to the command, because this client selected a value in a menu and did not type the
-    // command.
+    // A quiet prompt is a command that sets a value from the client's menu. Nobody typed it, so its reply is not shown.
     if (fact.kind === 'text' && this.#prompts.quiet) {
       this.#reply += fact.text;
       return;
@@ -342,8 +344,8 @@ export class AcpSession {
   }
 
   /**
-   * Ends the client's turn, unless an open question can be answered with an option. The client's next prompt is the
-   * answer.
+   * If all open questions can be answered only with text, sends them as messages and ends the client's turn. The
+   * client's next prompt is then the answer.
    */
   async #wait(): Promise<void> {
     const { calls } = this.#waiting;

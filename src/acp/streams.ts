@@ -37,8 +37,8 @@ export interface AcpSocketOptions extends AcpAbout {
 }
 
 /**
- * Serves ACP on a WebSocket. The socket has one session, and every session request returns this session. `enter` gets
- * the name that the peer sent in `initialize`.
+ * Serves ACP on a WebSocket. The socket has one session at a time. Every session request returns this session until the
+ * client leaves it. `enter` gets the name that the peer sent in `initialize`.
  *
  *   liveServeOptions({ …, acp: (socket, enter) => acpSocket(socket, enter, { version, logger }) })
  */
@@ -108,7 +108,7 @@ export function serveSocket(
   };
 }
 
-/** Serves ACP over Streamable HTTP. Each connection has one session, as in `acpSocket`. */
+/** Serves ACP over Streamable HTTP. Each connection has one session at a time, as in `acpSocket`. */
 export function acpHttp(about: AcpAbout) {
   return (path: string, enter: (request: Pick<SocketRequest, 'user' | 'query'>) => Enter) =>
     acpRoutes({
@@ -120,7 +120,7 @@ export function acpHttp(about: AcpAbout) {
     });
 }
 
-/** Makes every session request of a connection return the same session. */
+/** Makes every session request of a connection return the same session, until the client leaves it. */
 function oneSession(enter: Enter) {
   let session: LiveSession | undefined;
   return {

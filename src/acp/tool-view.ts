@@ -51,7 +51,7 @@ const VERBATIM: ReadonlySet<ToolKind> = new Set(['read', 'search', 'execute', 'f
 /** Tools whose `path` argument is a single file. */
 const OF_ONE_FILE: ReadonlySet<string> = new Set(['read_file', 'write_file', 'edit']);
 
-/** Returns a tool call in ACP's form. `files` are the images that the call has returned. */
+/** Returns a tool call in ACP's form. `files` are the files that the call has returned, for example images. */
 export function toolView(
   call: ToolCall,
   workspace: string,

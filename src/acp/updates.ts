@@ -1,9 +1,9 @@
 /**
  * Converts the facts of a session to ACP session updates.
  *
- * - A client's own prompts are not sent back to the client. Prompts of other clients contain the sender's name, in the
- *   text and in `_meta`.
- * - A tool call is announced once. After that, only its changes are sent.
+ * - A client gets its own prompts only as history. Prompts of other clients contain the sender's name, in the first text
+ *   and in `_meta`.
+ * - A tool call is announced once. After that, only updates of the call are sent.
  * - A successful `todo` call is sent as the plan.
  */
 import { isObject } from '../base/index.ts';
@@ -117,8 +117,11 @@ export class Updates {
     return parts.flatMap((part): SessionUpdate[] => {
       const block = blockFrom(part);
       if (!block) return [];
-      const content = block.type === 'text' ? { ...block, text: label + block.text } : block;
-      label = '';
+      let content = block;
+      if (block.type === 'text') {
+        content = { ...block, text: label + block.text };
+        label = '';
+      }
       return [{ sessionUpdate: 'user_message_chunk', content, ...(_meta && { _meta }) }];
     });
   }

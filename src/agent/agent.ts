@@ -22,8 +22,8 @@ import type { MutableState, Tool, Toolset } from './tool.ts';
  */
 export interface Agent {
   /**
-   * The agent's name, which consists of letters, digits, `_` and `-`. It must be unique among the agents that run
-   * together. It must not be `user`.
+   * The agent's name: up to 64 letters, digits, `_` and `-`. It must be unique among the agents that run together. It
+   * must not be `user`.
    */
   readonly name: string;
   /** The purpose of the agent. Other agents and people use it to choose an agent. */
@@ -76,12 +76,13 @@ export interface RunContext {
    */
   checkpoint(): JsonValue | undefined;
   /**
-   * Creates an event of this agent. It includes the changes of `state` and `artifacts` since the agent's last event.
+   * Creates an event of this agent. Unless the event is partial, it includes the changes of `state` and `artifacts`
+   * since the agent's last event.
    */
   event(fields?: EventFields): Event;
   /**
    * Creates an event that asks a question. The agent chooses the `id`. In the event, the id begins with the agent's
-   * path, because several agents may use the same id. The agent must return after it has yielded the event.
+   * path, because several agents may use the same id. The agent must return after it has yielded its last question.
    */
   question(id: string, question: Partial<Question> & Pick<Question, 'text'>): Event;
   /** Runs another agent, including its callbacks, as part of this run. */

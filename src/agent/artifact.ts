@@ -31,8 +31,8 @@ export interface ArtifactStore {
 }
 
 /**
- * The artifacts of one session, for an agent or a tool. The versions that were saved are listed in the next event's
- * `artifactDelta`.
+ * The artifacts of one session, for an agent or a tool. The next complete event lists the saved artifacts with their
+ * latest versions (`artifactDelta`).
  */
 export interface Artifacts {
   save(name: string, content: ArtifactContent): Promise<number>;

@@ -4,13 +4,13 @@
 import type { Event } from './event.ts';
 import type { SessionKey, SessionStore } from './session.ts';
 
-/** The reason in the responses to the calls of a canceled run. */
+/** The reason in the responses to open calls of a canceled run. */
 export const STOPPED_BY_USER = 'stopped by the user';
 
 /** The user message that is stored after a request that was canceled. */
 export const CANCELED_REQUEST = '[The user canceled this request.]';
 
-/** The data about a canceled run that `cancel` of an agent or a tool receives. */
+/** The data that the `cancel` method of an agent or a tool receives about a canceled run. */
 export interface CanceledRun {
   readonly runId: string;
   readonly session: SessionKey;

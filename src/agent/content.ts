@@ -1,8 +1,8 @@
 /**
  * Messages between people, models and tools, independent of any vendor.
  *
- * A part from a model may have the field `provider`. It contains data that must be sent back to the vendor unchanged
- * in the next request, such as the signature of a thought. The framework does not read this data.
+ * A part from a model may have the field `provider`. It contains data that must be sent back to the vendor unchanged in
+ * the next request, such as the signature of a thought. The framework does not interpret this data.
  */
 import type { JsonObject, JsonValue } from '../base/index.ts';
 import type { ToolErrorDetails } from './tool-error.ts';

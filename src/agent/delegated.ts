@@ -21,7 +21,7 @@ export function delegatedSession(session: SessionKey, callId: string): SessionKe
 }
 
 /**
- * Returns whether the session belongs to an agent that handles a call. Such a session is not a conversation of its own.
+ * Returns whether the session belongs to an agent that runs as a tool. Such a session is not a conversation of its own.
  */
 export function isDelegatedSession({ id }: Pick<SessionKey, 'id'>): boolean {
   return id.startsWith(PREFIX);

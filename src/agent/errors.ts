@@ -9,8 +9,8 @@ export type RunErrorCode =
   /** The session has no such run. */
   | 'unknown-run'
   /**
-   * The question was not asked in this run or is already answered, the run has failed or was canceled, or another
-   * process has resumed it.
+   * The run cannot be resumed in this way. The question was not asked in this run or is already answered. Or the run
+   * has failed, was canceled, or was resumed by another process.
    */
   | 'not-open';
 
@@ -28,7 +28,10 @@ export class RunError extends Error {
   }
 }
 
-/** An error that an agent throws to end the run. The run's error event has the same code. */
+/**
+ * An error that ends the run. An agent throws it, or the run itself, for example when a limit is reached. The run's
+ * error event has the same code.
+ */
 export class RunFailure extends Error {
   override readonly name = 'RunFailure';
   readonly code: string;

@@ -5,8 +5,8 @@
  * the run's id. They contain everything that the run needs after a restart: calls without a response, open questions,
  * answers, and checkpoints. So any process with the same session store can continue a run.
  *
- * Partial events are shown but not stored. A partial event with content is a chunk of a complete event that follows
- * later and has the same id. Other partial events show, for example, the progress of a call, or an event of an agent
+ * Partial events are shown but not stored. A partial event with content is a chunk of a complete event, which normally
+ * follows and has the same id. Other partial events show, for example, the progress of a call, or an event of an agent
  * that runs as a tool.
  */
 import type { JsonObject, JsonValue } from '../base/index.ts';
@@ -82,7 +82,7 @@ export interface Compaction {
 export interface Rewind {
   /** The id of the last event that remains part of the conversation, or null to restart the conversation. */
   readonly to: string | null;
-  /** Whether the unfinished request at this point is canceled. A note then tells models not to work on it again. */
+  /** Whether the unfinished request at this point is canceled. If so, a note tells models not to work on it again. */
   readonly cancels?: boolean;
 }
 
@@ -110,7 +110,7 @@ export interface Actions {
   /** The progress of a running call. Only partial events have this field. */
   readonly progress?: { readonly callId: string; readonly value: JsonValue };
   /**
-   * The ids of calls that wait until earlier calls of the same answer have ended. Only partial events have this
+   * The ids of calls that wait until earlier calls of the same model answer have ended. Only partial events have this
    * field.
    */
   readonly waits?: readonly string[];
@@ -166,7 +166,7 @@ export interface Event {
   readonly metadata?: JsonObject;
 }
 
-/** The fields that the author of an event sets. The run sets the other fields. */
+/** The fields that an agent can set in an event. The framework sets the id, the run's id and the time. */
 export type EventFields = Partial<Omit<Event, 'id' | 'runId' | 'timestamp'>>;
 
 /**

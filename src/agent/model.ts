@@ -33,8 +33,8 @@ export interface ModelRequest {
   readonly messages: readonly Content[];
   readonly tools?: readonly ToolDeclaration[];
   /**
-   * Whether the model calls tools. With `none`, it must answer with text. With `required`, it must call a tool. With
-   * `tool`, it must call this tool. Default: `auto`.
+   * Whether the model calls tools. With `auto`, the model decides. With `none`, it must answer with text. With
+   * `required`, it must call a tool. With `{ tool }`, it must call this tool. Default: `auto`.
    */
   readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string };
   readonly maxOutputTokens?: number;
@@ -47,7 +47,7 @@ export interface ModelRequest {
   readonly seed?: number;
   readonly presencePenalty?: number;
   readonly frequencyPenalty?: number;
-  /** The schema of the answer, which must then be JSON. */
+  /** The schema of the answer. If it is set, the answer must be JSON. */
   readonly outputSchema?: JsonObject;
   /** Whether the answer must be JSON with any structure. */
   readonly json?: true;
@@ -62,8 +62,8 @@ export interface ModelRequest {
   /** False to allow at most one tool call per answer. Further calls of the model are dropped. */
   readonly parallelToolCalls?: boolean;
   /**
-   * Whether the model may search the web with the vendor's own search. Vendors without it ignore this. The last chunk
-   * of the answer has the pages that were found.
+   * Whether the model may search the web with the vendor's own search. Vendors without a search ignore this setting.
+   * The last chunk of the answer lists the pages that were found.
    */
   readonly webSearch?: boolean;
 }
@@ -138,12 +138,13 @@ export type ModelErrorCode =
   /** The stream was interrupted. */
   | 'cut-off'
   | 'refused'
+  /** The script of a scripted model has no response left. */
   | 'exhausted'
   | 'failed';
 
 /**
- * The error of a model. The message says what is wrong and, where possible, what to do. It never contains keys or
- * headers.
+ * The error of a model. The message says what is wrong and, where possible, what to do. It contains no headers, and
+ * known keys are removed from it.
  *
  *   if (error instanceof ModelError && error.retryable) await retryLater(error.retryAfterMs);
  */
@@ -156,7 +157,9 @@ export class ModelError extends Error {
   readonly retryAfterMs: number | undefined;
   /** The vendor's own code of the error, for example `context_length_exceeded`. */
   readonly vendorCode: string | undefined;
-  /** The size of the model's context window in tokens, if the conversation was too long and the error names the size. */
+  /**
+   * The size of the model's context window in tokens, if the conversation was too long and the error names the size.
+   */
   readonly contextWindow: number | undefined;
 
   constructor(

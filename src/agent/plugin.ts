@@ -75,8 +75,8 @@ export interface Callbacks {
    */
   afterAgent?(context: HookContext): HookResult<Content>;
   /**
-   * Called before each request. May return another request, which is sent instead. May return an answer, and then the
-   * model is not called.
+   * Called before each request to the model, except requests for a summary (compaction). May return another request,
+   * which is sent instead. May return an answer, and then the model is not called.
    */
   beforeModel?(
     request: ModelRequest,
@@ -84,7 +84,10 @@ export interface Callbacks {
   ): HookResult<{ readonly request: ModelRequest } | { readonly answer: ModelAnswer }>;
   /** Called after each complete answer. May replace the answer, but its chunks may already have been shown. */
   afterModel?(answer: ModelAnswer, context: HookContext): HookResult<ModelAnswer>;
-  /** Called when the model has failed. May return an answer, which is used instead. Otherwise the run fails. */
+  /**
+   * Called when the model has failed. May return an answer, which is used instead. Otherwise the run fails, unless the
+   * conversation was too long and can be compacted.
+   */
   onModelError?(error: Error, request: ModelRequest, context: HookContext): HookResult<ModelAnswer>;
   /**
    * Called before a tool call is confirmed and run, and again when the call is resumed. May return other arguments,
@@ -96,8 +99,8 @@ export interface Callbacks {
     context: ToolContext,
   ): HookResult<{ readonly args: JsonObject } | { readonly result: ToolResult }>;
   /**
-   * Called after a tool has returned or failed. May replace the result. An error in this hook becomes the response to
-   * the call.
+   * Called after a tool has returned or failed. Not called if the tool did not run, or if the call waits for an answer.
+   * May replace the result. An error in this hook becomes the response to the call.
    */
   afterTool?(
     call: ToolInvocation,
@@ -130,8 +133,8 @@ export interface Plugin extends Callbacks {
   /**
    * Called for each event that an agent yields, including partial events, before the event is stored and shown. May
    * replace the event, but not its id, run, author, branch and `partial`. Every plugin is called with the result of the
-   * previous plugin. It is not called for the user's events, and not for the events that the runner itself stores when
-   * a run is stopped. An error in this hook is ignored if the event is the run's error event.
+   * previous plugin. It is not called for the user's events. It is also not called for events that the runner itself
+   * stores when a run is stopped. An error in this hook is ignored if the event is the run's error event.
    */
   onEvent?(event: Event, run: RunInfo): HookResult<Event>;
   /**

@@ -45,11 +45,11 @@ export interface SessionStore {
   open(key: SessionKey, state?: State): Promise<Session>;
   get(key: SessionKey): Promise<Session | undefined>;
   /**
-   * Stores the events and their state deltas, either all of them or none. Concurrent calls take effect in the order
-   * in which they were made. The events are stored when the promise resolves. An event whose id is already in the
-   * session is skipped. Partial events and `temp:` keys are not stored. Returns the number of stored events. Throws
-   * SessionNotFound if the session does not exist. The cost of a call does not depend on the number of events in the
-   * session.
+   * Stores the events and their state deltas, either all of them or none. If a store object gets concurrent calls for
+   * one session, they take effect in the order in which they were made. The events are stored when the promise
+   * resolves. An event whose id is already in the session is skipped. Partial events and `temp:` keys are not stored.
+   * Returns the number of stored events. Throws SessionNotFound if the session does not exist. The cost of a call does
+   * not depend on the number of events in the session.
    */
   append(key: SessionKey, events: readonly Event[]): Promise<number>;
   /**
@@ -62,7 +62,10 @@ export interface SessionStore {
   ): Promise<readonly SessionSummary[]>;
   /** Deletes the session, but not the state of the user and the app. Returns whether the session existed. */
   delete(key: SessionKey): Promise<boolean>;
-  /** Deletes all sessions of the app whose last change was before this time. Returns the number of deleted sessions. */
+  /**
+   * Deletes the sessions of the app whose last change was before this time. May skip a session that is being changed.
+   * Returns the number of deleted sessions.
+   */
   prune?(app: string, before: number): Promise<number>;
   close(): Promise<void>;
 }

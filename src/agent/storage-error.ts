@@ -7,7 +7,7 @@ export const MAX_ID_LENGTH = 512;
 
 /** The reason why a store failed. */
 export type StorageErrorCode =
-  /** An argument cannot be stored: an id is too long, or a value is not JSON. */
+  /** An argument is invalid, for example an id that is too long or a value that is not JSON. */
   | 'invalid'
   /** A limit of the store is reached, or the disk is full. Nothing was stored. */
   | 'full'
@@ -17,7 +17,10 @@ export type StorageErrorCode =
   | 'unavailable'
   /** Stored data cannot be read. */
   | 'corrupt'
-  /** The file or database cannot be opened, or belongs to another program. */
+  /**
+   * Any other reason. For example, the file or database cannot be opened or belongs to another program, or it refused a
+   * statement.
+   */
   | 'unusable'
   | 'closed';
 

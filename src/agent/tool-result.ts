@@ -1,19 +1,29 @@
 /**
  * Converts the result of a function to JSON, and a thrown value to text, for models and stores.
  *
- * The conversion never fails. Values that JSON cannot represent are converted to text or left out. If a text is too
- * long, only its start and its end are kept.
+ * The conversion never fails. Values that JSON cannot represent are converted to text or null, or left out. If a text
+ * is too long, only its start and its end are kept.
  */
 import { elide, type JsonObject, type JsonValue } from '../base/index.ts';
 
-/** Maximum length of a response in characters of JSON. This is about 25,000 tokens. */
+/**
+ * Maximum length of a response: the characters of a text, or of the JSON of any other value. This is about 25,000
+ * tokens.
+ */
 export const MAX_RESPONSE_LENGTH = 100_000;
 const MAX_DEPTH = 100;
 /** Maximum number of values that are converted. It limits the time of a conversion. */
 const MAX_VALUES = 200_000;
-/** Maximum total length of the texts that are converted, in characters. A much longer JSON text cannot be made. */
+/**
+ * Maximum total length of the texts and field names that are converted, in characters. It limits the memory that a
+ * conversion needs.
+ */
 const MAX_CHARS = 16 * 2 ** 20;
 
+/**
+ * Converts a value to JSON. A text that is longer than `maxLength` is shortened. Another value whose JSON text would be
+ * longer is returned as this text, shortened.
+ */
 export function jsonResponse(value: unknown, maxLength = MAX_RESPONSE_LENGTH): JsonValue {
   if (typeof value === 'string') return elide(value, maxLength);
   const json = new Conversion(maxLength).convert(value, 0) ?? null;

@@ -3,7 +3,7 @@
  * from the tools of an MCP server.
  *
  * A tool that throws does not end the run, unless the run's signal is aborted. The model gets the error's message as
- * the call's response. A ToolError also has a type.
+ * the call's response. A ToolError also has a type, and it may contain another response for the model.
  */
 import type { JsonObject, JsonValue, MaybePromise } from '../base/index.ts';
 import type { Artifacts } from './artifact.ts';
@@ -15,11 +15,11 @@ import type { SessionKey, SessionStore } from './session.ts';
 
 /**
  * The state for agents, tools and callbacks. After `set`, `get` returns the new value at once. The change is stored
- * with the next event.
+ * with the next complete event. A change of a `temp:` key is not stored.
  */
 export interface MutableState {
   get(key: string): JsonValue | undefined;
-  /** Changes the value of a key. Null removes the key. */
+  /** Changes the value of a key. Null removes the key. Undefined, which the type excludes, is ignored. */
   set(key: string, value: JsonValue): void;
 }
 
@@ -40,9 +40,11 @@ export interface ToolContext {
   readonly signal: AbortSignal;
   /** The conversation so far, including the call. */
   readonly history: readonly Content[];
-  /** The person's answer to the question that the tool asked in this call, or undefined if it has not asked. */
+  /**
+   * The person's answer to the question that the tool asked in this call, or undefined if the tool has not asked yet.
+   */
   readonly answer: Answer | undefined;
-  /** The person's answer to the confirmation of this call, or undefined if no confirmation was needed. */
+  /** The person's answer to the confirmation of this call, or undefined if there is none. */
   readonly confirmation?: Answer | undefined;
   /** Shows the progress of the call to people. The progress is not stored. */
   progress(value: JsonValue): void;
@@ -143,19 +145,16 @@ export interface Tool extends ToolDeclaration {
   run(args: JsonObject, context: ToolContext): MaybePromise<unknown>;
   /**
    * Whether calls of this tool run in the order of the model's answer. A call of a sequential tool runs after all
-   * earlier calls of the answer have ended, and later calls wait for it. Default: false. The calls then run
-   * concurrently.
+   * earlier calls of the same model answer have ended. Later calls wait for it. By default, the calls run concurrently.
    */
   readonly sequential?: boolean;
   /**
-   * Returns whether `confirm` depends on an earlier call of the same answer that has not ended. `confirm` is then
-   * called after that call has ended. Only calls of sequential tools are passed as `earlier`. Must not throw. By
+   * Returns whether `confirm` depends on an earlier call of the same model answer. If so, `confirm` is called after the
+   * earlier call has ended. `earlier` is always a call of a sequential tool, and it has not ended. Must not throw. By
    * default, `confirm` depends on no other call, so that a person sees the questions of all calls at once.
    */
   confirmsAfter?(args: JsonObject, earlier: FunctionCallPart): boolean;
-  /**
-   * Whether the response arrives later, from outside the run. Until then, people see the value that `run` returned.
-   */
+  /** Whether the response arrives later, from outside the run. Until then, people see the value that `run` returned. */
   readonly longRunning?: boolean;
   /**
    * Cancels work that a call has started elsewhere, for example the run of another agent. After a run was canceled or
@@ -171,8 +170,8 @@ export interface Toolset {
   readonly name: string;
   tools(signal: AbortSignal): Promise<readonly Tool[]>;
   /**
-   * Cancels work that a call has started elsewhere, like `Tool.cancel`. It may also be called for calls of tools that do
-   * not belong to this toolset, because the tools are not listed again to find out.
+   * Cancels work that a call has started elsewhere, like `Tool.cancel`. It may also be called for calls of tools that
+   * do not belong to this toolset. To find out, the tools would have to be listed again.
    */
   cancel?(callId: string, run: CanceledRun): Promise<void>;
   close?(): Promise<void>;

@@ -1,6 +1,7 @@
 /**
  * Returns a copy of the response whose body fails as soon as `check` throws. `check` is called with each chunk before
- * the reader receives the chunk, so it can limit the size of the response.
+ * the reader receives the chunk, so it can limit the size of the response. A response without a body is returned as it
+ * is.
  *
  *     let bytes = 0;
  *     limitBody(response, (chunk) => {

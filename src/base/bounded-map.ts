@@ -1,6 +1,6 @@
 /**
- * A map with a maximum size. When it is full, it drops the entry that was not used for the longest time. Uses are
- * recorded only while the map is at least half full, because recording a use takes longer than the lookup.
+ * A map with a maximum size. When it is full, a new entry replaces the least recently used one. Lookups count as uses
+ * only while the map is at least half full, because recording a use takes longer than the lookup.
  */
 export class BoundedMap<Value> {
   readonly #entries = new Map<string, Value>();

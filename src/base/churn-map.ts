@@ -2,14 +2,14 @@
  * A map whose entries are added and deleted all the time, such as the requests in progress.
  *
  * V8 gives a Map a new table after a number of changes. The old table points to the new one, and still contains the
- * entries that it had. Once an old table has been promoted to the old generation, it therefore keeps the entries of all
- * later tables alive until the next full garbage collection, even if they were deleted. So nearly every request would
- * be copied to the old generation, which takes more time than all other garbage collection. This class copies the
- * entries to a new Map instead, to which no old table points.
+ * entries that it had. If an old table has reached the old generation of the heap, it stays there until the next full
+ * garbage collection. Until then, it keeps the entries of all later tables alive, even deleted ones. So nearly every
+ * request would be copied to the old generation, which takes more time than all other garbage collection. This class
+ * copies the entries to a new Map instead, to which no old table points.
  */
 export class ChurnMap<Key, Value> {
   #entries = new Map<Key, Value>();
-  /** The number of entries that were added since the Map was replaced. */
+  /** The number of calls of `set` since the Map was last replaced. */
   #added = 0;
 
   get size(): number {

@@ -191,3 +191,19 @@ test('if the clock is set forward, an open circuit lets one call through', () =>
   pass(86_400_000);
   assert.ok(made.enter());
 });
+
+test('an earlier call that succeeds during a probe neither allows a second probe nor hides the failure of the first', () => {
+  const { of, pass } = circuit({ failures: 2 });
+  const earlier = of('c').enter();
+  fail(of('a'), 1);
+  fail(of('b'), 1);
+  assert.equal(of('c').enter(), undefined, 'open for all callers');
+  pass(500);
+  const probe = of('c').enter();
+  assert(probe);
+  earlier?.ok();
+  assert.equal(of('c').enter(), undefined, 'one probe at a time');
+  probe.failed();
+  assert.equal(of('c').enter(), undefined);
+  assert.equal(of('c').waitMs, 500);
+});

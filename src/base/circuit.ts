@@ -10,7 +10,7 @@
  * tasks.
  *
  * A target may also ask for a pause, for example with Retry-After. The gateway's key for a provider is shared by all
- * callers, so the pause applies to all of them. But the other callers wait only for `openMs` and then try again.
+ * callers, so the pause applies to all of them. But the other callers wait for at most `openMs` and then try again.
  */
 import { BoundedMap } from './bounded-map.ts';
 import { steadyClock } from './steady-clock.ts';
@@ -56,20 +56,26 @@ export interface Circuits<Cause extends PauseCause = PauseCause> {
    * which only `wait` reports.
    */
   enter(target: string, caller: string): Permit | undefined;
-  /** Returns the time until the next call is allowed, or undefined if a call is allowed now. */
+  /** Returns the time until the next call may be allowed, or undefined if a call is allowed now. */
   wait(target: string, caller: string): CircuitWait<Cause> | undefined;
-  /** Stops calls to a target that has asked for a pause. `caller` is the caller whose call failed with `error`. */
+  /**
+   * Records that a target has asked for a pause, so that `wait` reports it. `caller` is the caller whose call failed
+   * with `error`.
+   */
   pause(target: string, caller: string, error: Cause): void;
   /** Applies a report of another process about the same target. */
   hear(news: CircuitNews<Cause>): void;
-  /** Whether a circuit is open for at least one caller, or waits for the result of a probe. */
+  /** Whether a circuit has opened for at least one caller, and no probe has closed it yet. */
   readonly open: boolean;
 }
 
 /** The report that a circuit opened, or that a target asked for a pause. */
 export interface CircuitNews<Cause> {
   readonly target: string;
-  /** The caller for which the circuit opened, or undefined if it opened for all callers. */
+  /**
+   * The caller for which the circuit opened, or whose call led to the pause. Undefined if the circuit opened for all
+   * callers.
+   */
   readonly caller?: string | undefined;
   readonly ms: number;
   /** The error with which the target asked for a pause, or undefined if the circuit opened. */
@@ -112,7 +118,7 @@ export function createCircuits<Cause extends PauseCause = PauseCause>(
   const { failures: maxFailures, windowMs, openMs, minMs = 0 } = settings;
   /** Maximum number of one caller's failures that count for all callers. */
   const maxOfOne = Math.max(1, Math.floor(maxFailures / 2));
-  /** The circuits of the targets that have failures or a pause. */
+  /** The circuits of the targets that have had failures or a pause. */
   const circuits = new BoundedMap<Circuit<Cause>>(MAX_TARGETS);
 
   function circuitOf(target: string): Circuit<Cause> {
@@ -132,7 +138,7 @@ export function createCircuits<Cause extends PauseCause = PauseCause>(
     return made;
   }
 
-  /** Counts a failure for the caller, and for all callers. */
+  /** Counts a failure for the caller and, up to `maxOfOne`, for all callers. Does nothing while the circuit is open. */
   function fail(target: string, caller: string): void {
     const circuit = circuitOf(target);
     const time = now();
@@ -171,12 +177,13 @@ export function createCircuits<Cause extends PauseCause = PauseCause>(
   function closed(target: string, caller: string): Permit {
     return {
       begun() {},
-      // A success of a call that started before the circuit opened does not close the circuit.
+      // A success of a call that started before the circuit opened does not close the circuit, and does not end a
+      // probe.
       ok() {
         const circuit = circuits.get(target);
         if (!circuit) return;
         const view = circuit.views.get(caller);
-        if (view && view.openUntil === undefined) circuit.views.delete(caller);
+        if (view && view.openUntil === undefined && !view.probing) circuit.views.delete(caller);
         circuit.failures = [];
         if (circuit.views.size === 0 && !circuit.pause && circuit.openUntil === undefined) {
           circuits.delete(target);
@@ -188,8 +195,8 @@ export function createCircuits<Cause extends PauseCause = PauseCause>(
   }
 
   /**
-   * Returns the permit of a probe. The first call of `begun`, `ok` or `failed` closes the circuit or opens it again. A
-   * failure after `begun` counts like the failure of any other call.
+   * Returns the permit of a probe. The first call of `begun`, `ok` or `failed` closes the circuit or opens it again.
+   * After `leave`, another call may be the probe. A failure after `begun` counts like the failure of any other call.
    */
   function probe(target: string, circuit: Circuit<Cause>, caller: string): Permit {
     const view = viewOf(circuit, caller);

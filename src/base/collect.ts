@@ -1,15 +1,14 @@
 /**
  * Collects data that arrives in chunks. The peer chooses the size of the chunks, and even a chunk of one byte needs
- * hundreds of bytes of memory. So the chunks are copied into one buffer, and memory grows only with the size of the
- * data.
+ * hundreds of bytes of memory. So the chunks are joined, and memory grows only with the size of the data.
  */
 
 const FIRST_CAPACITY = 8 * 1024;
 const NOTHING = new Uint8Array(0);
 
-/** Collects bytes. */
+/** Collects bytes in one buffer. */
 export class ByteCollector {
-  /** The only chunk so far, or a buffer that has room for more. */
+  /** The first chunk itself, or a buffer that begins with the collected bytes. */
   #bytes: Uint8Array = NOTHING;
   #size = 0;
 

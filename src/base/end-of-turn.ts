@@ -11,7 +11,7 @@ let isScheduled = false;
 function schedule(): void {
   if (isScheduled) return;
   isScheduled = true;
-  // Between two immediates, Node runs the promises that the first one has resolved.
+  // Between two immediates, Node runs the callbacks of promises that the first one has resolved.
   setImmediate(flushDue);
   setImmediate(flushLast);
 }
@@ -41,9 +41,9 @@ export function flushAtEndOfTurn(object: Flushable): void {
 }
 
 /**
- * Calls `flush` in the same turn after all calls of `flushAtEndOfTurn`, and after the work that these calls have
- * caused. So the events that are parsed or released at the end of a turn are stored in the same turn, in one
- * transaction.
+ * Calls `flush` in the same turn, after the objects of `flushAtEndOfTurn` were flushed, and after the callbacks of
+ * promises that they have resolved. So the events that are parsed or released at the end of a turn are stored in the
+ * same turn, in one transaction.
  */
 export function flushLastInTurn(object: Flushable): void {
   dueLast.push(object);

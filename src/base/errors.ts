@@ -1,7 +1,7 @@
 /** Functions for errors of unknown origin. */
 import { oneLine } from './text.ts';
 
-/** Returns the error's message in one line, or its name if it has no message. */
+/** Returns the error's message in one line, or its name if it has no message. Any other value is converted to text. */
 export function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message || error.name : String(error);
   return oneLine(message);
@@ -17,7 +17,10 @@ export function systemCode(error: unknown): string | undefined {
     : undefined;
 }
 
-/** Returns the innermost cause. For example, an error of `fetch` says only "fetch failed", and its cause says why. */
+/**
+ * Returns the innermost cause, or the error itself if it has no cause. For example, an error of `fetch` says only
+ * "fetch failed", and its cause says why.
+ */
 export function rootCause(error: unknown): unknown {
   let inner = error;
   while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;

@@ -8,7 +8,9 @@ const IMAGES: readonly (readonly [type: string, at: number, magic: string])[] = 
   ['image/webp', 8, 'WEBP'],
 ];
 
-/** Maximum size of an image. In base64 it is about 5 MB, which is the limit of the model vendors. */
+/** The media type of bytes whose type is unknown. */
+export const UNKNOWN_MEDIA_TYPE = 'application/octet-stream';
+/** Maximum size of an image. In base64 it is about 5 MB, which is the limit of some model vendors. */
 export const MAX_IMAGE_BYTES = 3_750_000;
 
 /** Returns the media type of an image, or undefined if the file is not an image that models support. */

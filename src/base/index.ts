@@ -8,7 +8,7 @@ export { flushAtEndOfTurn, flushLastInTurn } from './end-of-turn.ts';
 export { reasonOf, rootCause, systemCode } from './errors.ts';
 export { expiryClock } from './steady-clock.ts';
 export { wordIssue } from './issue.ts';
-export { imageType, isPdf, MAX_IMAGE_BYTES, sizeOf } from './file-type.ts';
+export { imageType, isPdf, MAX_IMAGE_BYTES, sizeOf, UNKNOWN_MEDIA_TYPE } from './file-type.ts';
 export { defined, isObject, lineSafe, type JsonObject, type JsonValue } from './json.ts';
 export { hostNameOf, isLoopback, isThisMachine } from './loopback.ts';
 export { optionalPackage } from './optional-package.ts';
@@ -23,6 +23,7 @@ export {
   nearestNames,
   oneLine,
   shorten,
+  singleQuoted,
   splitLast,
   trimEndOf,
 } from './text.ts';

@@ -25,6 +25,7 @@ test('no control character is left, whatever the text', () => {
 
 test('printable JSON has the same value, and no character that a terminal acts on', () => {
   assert.equal(printableJson('"\u009b31m\u202ea\u{e0041}"'), '"\\u009b31m\\u202ea\\udb40\\udc41"');
+  assert.equal(printableJson('"\u{e0100}\u3164\u2800 ❤️"'), '"\\udb40\\udd00\\u3164\\u2800 ❤️"');
   fc.assert(
     fc.property(fc.jsonValue({ stringUnit: 'binary' }), fc.nat(2), (value, indent) => {
       const json = JSON.stringify(value, null, indent);

@@ -21,8 +21,9 @@ export function reveal(text: string): string {
   });
 }
 
-/** Characters that may be unescaped in JSON, but that a terminal interprets or does not show. */
-const UNESCAPED = /[\u007f-\u009f\u2028\u2029\p{Cf}]/gu;
+/** Characters that may be unescaped in JSON, but that a terminal interprets or does not show. See HIDDEN. */
+const UNESCAPED =
+  /(?!\ufe0e|\ufe0f)[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 /**
  * Escapes the characters in JSON text that a terminal interprets or does not show. The value stays the same.

@@ -1,8 +1,8 @@
 /**
  * Limits the number of concurrent calls. Further calls wait in a queue. Slots are shared fairly between callers (for
  * example workspaces): a free slot goes to the waiting caller that holds the fewest slots. While there are several
- * callers, the calls of one caller together cannot take all slots, because the other callers might then wait for
- * minutes. A single call may take all slots.
+ * callers, several calls of one caller cannot take all slots. Otherwise the other callers might wait for minutes. But a
+ * single call may take all slots.
  *
  * A call may take several slots at once. With one slot for each byte, the bytes that calls hold are limited.
  */

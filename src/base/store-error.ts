@@ -2,16 +2,19 @@
 export type StoreErrorCode =
   /** Another process or transaction has locked the data for too long. The same call may succeed later. */
   | 'busy'
-  /** The database server cannot be reached. The same call may succeed later. */
+  /** The database server cannot be reached, or did not answer in time. The same call may succeed later. */
   | 'unavailable'
-  /** The disk is full, or the file has reached its maximum size. */
+  /** The disk is full, the file has reached its maximum size, or the database server has no memory left. */
   | 'full'
   /** The file or database is damaged. */
   | 'corrupt'
-  /** The file or database cannot be opened, or is not a database of this program. */
+  /**
+   * Any other reason. For example, the file or database cannot be opened, is not a database of this program, was
+   * closed, or refused a statement.
+   */
   | 'unusable';
 
-/** The error for a store that cannot be used. The message is one line. `hint` explains what to do. */
+/** The error for a store that cannot be used. The message is one line. `hint`, if it is set, explains what to do. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
   readonly code: StoreErrorCode;

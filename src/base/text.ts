@@ -1,6 +1,6 @@
-/** Functions that trim and shorten a text, and that find the intended name for a misspelled word. */
+/** Functions that trim, shorten and quote a text, and that find the intended name for a misspelled word. */
 
-/** Returns the first `limit` characters. Never splits a surrogate pair. */
+/** Returns the first `limit` characters, or one character less if the cut would split a surrogate pair. */
 export function cutText(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const last = text.charCodeAt(limit - 1);
@@ -19,7 +19,7 @@ export function trimEndOf(text: string, chars: string): string {
   return text.slice(0, end);
 }
 
-/** Returns the text in one line: its lines without white space at their ends, joined by spaces. Drops empty lines. */
+/** Returns the text in one line: its lines are trimmed and joined by spaces. Drops empty lines. */
 export function oneLine(text: string): string {
   const lines = text.split('\n').map((line) => line.trim());
   return lines.filter((line) => line !== '').join(' ');
@@ -28,6 +28,16 @@ export function oneLine(text: string): string {
 /** Returns the text. If it is longer than `limit`, returns its first `limit` characters and an ellipsis. */
 export function shorten(text: string, limit: number): string {
   return text.length > limit ? `${cutText(text, limit)}…` : text;
+}
+
+/**
+ * Returns a text in single quotes, as one literal word for bash, zsh and other POSIX shells. Do not put the result
+ * inside other quotes, because there it is not one literal word.
+ *
+ *     singleQuoted("it's") // 'it'\''s'
+ */
+export function singleQuoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /**
@@ -90,8 +100,8 @@ export function nearestNames(
 }
 
 /**
- * Splits a text before its last character. A stream of text holds back the last character until more text arrives or
- * the text ends. So the final chunk is never empty.
+ * Splits a text before its last character. A stream can send `now` first, and hold back `held` until more text arrives
+ * or the text ends. Then its final chunk is never empty.
  */
 export function splitLast(text: string): { readonly now: string; readonly held: string } {
   const size = (text.codePointAt(text.length - 2) ?? 0) > 0xffff ? 2 : 1;
@@ -100,12 +110,12 @@ export function splitLast(text: string): { readonly now: string; readonly held: 
 }
 
 /**
- * Returns the same text in one piece. V8 makes a text of several parts by linking the parts, which takes several times
- * the memory of the characters. Use it for short texts that are kept for a long time.
+ * Returns the same text in one piece. V8 stores a joined text as links to its parts, which takes several times the
+ * memory of the characters. Use this function for short texts that are kept for a long time.
  */
 export function inOnePiece(text: string): string {
-  // V8 joins the parts when a character is read. The character is kept, because V8 removes optimized code whose result
-  // is not used.
+  // V8 joins the parts when a character is read. The character is stored, because otherwise V8's optimizer would remove
+  // the read, whose result is not used.
   lastRead[0] = text.charCodeAt(0);
   return text;
 }

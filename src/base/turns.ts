@@ -1,6 +1,6 @@
 /**
- * Runs work in turn: each work starts when all earlier work with one of its keys has ended, even if that work failed.
- * Work with other keys does not wait.
+ * Runs functions in turn. A function starts when all functions that were given earlier, and that share one of its keys,
+ * have ended or failed. Functions without a common key do not wait for each other.
  *
  *     await turns.run(file, async () => write(file, changed(await read(file))));
  */
@@ -14,7 +14,7 @@ export class Turns {
     const { promise, resolve } = Promise.withResolvers<void>();
     const names = typeof keys === 'string' ? [keys] : new Set(keys);
     const earlier: (Promise<void> | undefined)[] = [];
-    // The work enters the queues of all keys at once, so a deadlock is impossible.
+    // A call enters the queues of all its keys at once, so a deadlock is impossible.
     for (const name of names) {
       const queue = this.#queues.get(name) ?? { last: undefined, length: 0 };
       this.#queues.set(name, queue);
@@ -34,7 +34,7 @@ export class Turns {
     }
   }
 
-  /** Returns how many works with this key are running or waiting. */
+  /** Returns the number of functions with this key that are running or waiting. */
   length(key: string): number {
     return this.#queues.get(key)?.length ?? 0;
   }

@@ -13,7 +13,8 @@
  * - There is an error event. The task is `failed`, and the cause is only in the server's log.
  * - The task is canceled. The run is canceled too, including the tasks of remote agents for this run.
  *
- * Nothing is kept in memory between executions, because the session contains everything that a waiting run needs.
+ * The session contains everything that a waiting run needs. So the agent keeps nothing else between executions, and any
+ * process with the same session store can continue a run.
  */
 import { inTrace } from '../base/tracing/index.ts';
 import type { A2AAgent, AgentOptions, AgentProfile, ExecutionContext } from '../tasks/index.ts';

@@ -3,21 +3,27 @@
  *
  *   framework                 A2A
  *   text                      text
- *   thought                   text, marked with the metadata `parley.thought: true`
+ *   thought                   text, marked with `parley.thought: true`; not sent if `exposeThoughts` is false
  *   blob (base64)             file with bytes
  *   file (a URI)              file with a URI
  *   data                      data
  *   function call, response   not sent; with `exposeToolCalls` a data part, marked with `parley.functionCall: true` or
  *                             `parley.functionResponse: true`, followed by the response's files with the same mark
  *
- * Parts from a peer are only content. A part that is marked as a thought becomes a thought. No other metadata has an
+ * Parts from a peer are only content. A text that is marked as a thought becomes a thought. No other metadata has an
  * effect, and a data part stays data. So a peer cannot make or answer a call, transfer the conversation, or set
  * state. The metadata of model vendors (`provider`) is never sent to a peer.
  *
  * In A2A 1.0, data may be a value that is not an object. Such a value becomes `{ value }`. Bytes without a media type
  * get `application/octet-stream`. Base64 in another alphabet, which A2A 0.3 accepts, is converted to standard base64.
  */
-import { defined, isObject, type JsonObject, type JsonValue } from '../base/index.ts';
+import {
+  defined,
+  isObject,
+  UNKNOWN_MEDIA_TYPE,
+  type JsonObject,
+  type JsonValue,
+} from '../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import { type Message, type Part as A2APart } from '../protocol/index.ts';
 import type {
@@ -37,9 +43,6 @@ export const MARKS = {
   functionCall: 'parley.functionCall',
   functionResponse: 'parley.functionResponse',
 } as const;
-
-/** The media type for bytes without a media type. */
-const UNKNOWN_MEDIA_TYPE = 'application/octet-stream';
 
 /** The parts that a peer can send. They include neither calls nor responses. */
 export type ReceivedPart =
@@ -65,12 +68,12 @@ export function toA2AParts(
   return parts.flatMap((part) => toA2APart(part, options));
 }
 
-/** Converts parts from a peer to content of the framework. */
+/** Converts parts from a peer to parts of the framework. Invalid parts are left out. */
 export function fromA2AParts(parts: readonly A2APart[]): ReceivedPart[] {
   return parts.flatMap((part) => fromA2APart(part) ?? []);
 }
 
-/** Converts a message of the framework to an A2A message. Returns undefined if it has no part that a peer may see. */
+/** Converts a message of the framework to an A2A message. Returns undefined if no part of it may be sent to a peer. */
 export function toA2AMessage(content: Content, options?: ConverterOptions): Message | undefined {
   const parts = toA2AParts(content.parts, options);
   if (parts.length === 0) return undefined;

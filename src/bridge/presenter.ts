@@ -63,8 +63,8 @@ function asking(questions: readonly Question[], problem?: string): ExecutorEvent
 }
 
 /**
- * Returns the event for a saved artifact. A text is also sent as a file, so that it is not mistaken for a part of the
- * answer.
+ * Returns the event for a saved artifact. Its content is always sent as a file, even if it is a text. So a client does
+ * not mistake the text for a part of the answer.
  */
 function saved(name: string, content: ArtifactContent): ExecutorEvent {
   const part = content.kind === 'text' ? asBlob(content.text) : content;

@@ -11,7 +11,7 @@
  *   `args` can change the arguments of the call. For any other question, the data is
  *   `{ "questionId": …, "value": … }`.
  * - With text, if exactly one question is open. A confirmation is answered with yes or no. Any other question is
- *   answered with any text or file.
+ *   answered with any text or, without a text, with data or files.
  *
  * Files in the message are added to the conversation, so models see them, and tools find them in their history.
  *
@@ -65,7 +65,10 @@ interface CallQuestion extends Pick<Question, 'kind' | 'text'> {
   readonly args?: object | undefined;
 }
 
-/** Returns the question's text. If the question is about a call that the text does not mention, appends the call. */
+/**
+ * Returns the question's text. For a confirmation, appends the tool and its arguments. For another question, appends
+ * only the arguments, and only if the text names the tool. What the text already contains is not appended.
+ */
 export function withCall({ kind, text, tool, args }: CallQuestion): string {
   const lines = [text];
   const named = tool !== undefined && text.includes(tool);
@@ -99,8 +102,9 @@ export function readAnswers(message: Message, open: readonly Question[]): ReadAn
 }
 
 /**
- * Returns whether a message without a task id answers the question in `asked`. There must be exactly one question. An
- * answer to a confirmation must be exactly one of the offered words, because any other text may be a new request.
+ * Returns whether a message without a task id answers the question in `asked`. Returns false if `asked` does not
+ * contain exactly one question. Any content answers an ordinary question of the kind `input`. For every other question,
+ * the message must be exactly one of the offered words, because any other text may be a new request.
  */
 export function answersQuestion(message: Message, asked: Message | undefined): boolean {
   const [question, ...others] = (asked?.parts ?? []).flatMap(questionsIn);
@@ -184,7 +188,10 @@ function answerOf(data: JsonObject, question: Question): Answer | undefined {
   };
 }
 
-/** Returns the text. If there is no text, returns the data. If there is no data, returns the names of the files. */
+/**
+ * Returns the text. If there is no text, returns the data. If there is no data, returns the names of the files. Returns
+ * undefined if there are no files either.
+ */
 function spoken(text: string, parts: readonly ReceivedPart[]): JsonValue | undefined {
   if (text !== '') return text;
   const data = parts.find((part) => part.kind === 'data')?.data;

@@ -1,10 +1,10 @@
 /**
  * Converts the events of a run to events of a task.
  *
- * - The answers of an agent in a turn form one artifact, separated by blank lines. Chunks are sent as they arrive.
- *   The complete answer follows and adds only the missing parts. The final answer closes the artifact (`lastChunk`).
- *   The last character of the chunks is held back, so that the closing event is not empty. If a callback has changed
- *   an answer, the artifact is replaced.
+ * - The answers of an agent in a turn form one artifact, separated by blank lines. Chunks are sent as they arrive. The
+ *   complete answer follows and adds only the missing parts. The final answer closes the artifact (`lastChunk`). The
+ *   last character of the chunks is held back, so that the closing event is not empty. If a callback has changed text
+ *   that was already sent, the artifact is replaced.
  * - Thoughts are sent in a `working` status before their answer, as parts that are marked as thoughts. They are not
  *   sent in chunks, because each message stays in the task's history.
  * - Calls and their responses are sent in a `working` status, and only with `exposeToolCalls`.
@@ -33,7 +33,7 @@ const AUTHOR = 'parley.author';
 export interface Translation {
   /** Returns the task's events for an event of the run. The event's artifact delta, questions and error are ignored. */
   translate(event: Event): ExecutorEvent[];
-  /** Returns the events for the text that is held back. It is called when no complete answer follows. */
+  /** Returns the events for the text that is still held back. It is called when no complete answer will follow. */
   flush(): ExecutorEvent[];
   /**
    * Returns the last answer. If agents ran in parallel, returns the last answer of each agent. Answers before a
@@ -54,7 +54,10 @@ export interface TurnArtifacts {
 interface Utterance {
   readonly key: string;
   readonly branch: string;
-  /** The artifact as it was before the current answer. It has no parts before the first answer. */
+  /**
+   * The artifact as it was before the current answer. Before the first answer, it has no parts, unless an earlier
+   * execution has begun it.
+   */
   readonly artifact: Artifact;
   /** Whether a part of the artifact was sent. */
   begun: boolean;
@@ -206,8 +209,8 @@ function thoughts(utterance: Utterance, options: ConverterOptions): ExecutorEven
 }
 
 /**
- * Returns the parts of an answer. If the agent has already answered in this turn, a blank line is added before the
- * text.
+ * Returns the parts of an answer. If the artifact already has content and the answer begins with a text, a blank line
+ * is added before this text.
  */
 function following({ artifact }: Utterance, parts: A2APart[]): A2APart[] {
   const [first, ...others] = parts;
@@ -215,7 +218,7 @@ function following({ artifact }: Utterance, parts: A2APart[]): A2APart[] {
   return [{ ...first, text: `\n\n${first.text}` }, ...others];
 }
 
-/** Returns the parts of an answer that were not sent in chunks: the rest of its text, and its files. */
+/** Returns the parts of an answer that were not sent in chunks: the rest of its text, its files and its data. */
 function restOf(answer: readonly ContentPart[], text: string): A2APart[] {
   const rest = answer.filter(({ kind }) => kind !== 'text');
   return toA2AParts(text === '' ? rest : [{ kind: 'text', text }, ...rest]);

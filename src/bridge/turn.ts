@@ -42,7 +42,7 @@ export interface TurnPresenter {
   /** Returns the events to send before the run starts or continues. */
   start(): Events;
   /**
-   * Processes the events from earlier executions of the run. Returns the events that are missing in the task's log.
+   * Processes the run's events from earlier executions. Returns the task's events that are missing in its log.
    */
   recall?(run: OpenRun): Events;
   /** Called when the run gets these answers. */
@@ -67,7 +67,10 @@ export interface TurnPresenter {
   fail(event: Event): ExecutorEvent;
   /** Returns the event for an answer to a question that is no longer in the session. */
   lost(message: string): ExecutorEvent;
-  /** Returns the events to send before the turn ends for any reason. */
+  /**
+   * Returns the events to send before the last event of the turn. It is not called if the turn waits for answers, or if
+   * the server stops the turn.
+   */
   close?(): Events;
   /** Returns the event for a turn that the server ends with this status. Default: the status unchanged. */
   ended?(last: StatusEvent): StatusEvent;
@@ -86,8 +89,8 @@ export interface ReadAnswers {
 export interface TurnReader {
   read(questions: readonly Question[]): ReadAnswers;
   /**
-   * Receives answers that arrive while the turn runs. It is closed before the turn completes or asks the open
-   * questions, after all arriving answers were received.
+   * Receives answers that arrive while the turn runs. When no more answers are arriving, it is closed, and the turn
+   * completes or asks the open questions.
    */
   readonly inbox?: AnswerInbox & { arriving(): Promise<unknown> | undefined; close(): void };
 }
@@ -122,7 +125,7 @@ export async function* runTurn(turn: Turn): AsyncGenerator<ExecutorEvent> {
   if (presenter.recall && (begun || resumed)) yield* presenter.recall(run);
   const end = run.events.findLast(({ error }) => error !== undefined);
   if (end) {
-    // The process ended after the end of the run and before the end of the task.
+    // An earlier process ended after the run had ended, but before it had stored the end of the task.
     if (presenter.close) yield* presenter.close();
     if (end.error?.code !== 'canceled') yield presenter.fail(end);
     else yield presenter.ended ? presenter.ended(CANCELED) : CANCELED;
@@ -242,8 +245,8 @@ export function placeOf(context: CancelContext): PendingOptions {
 }
 
 /**
- * Returns the id of the run. For the first turn, it is the id of the task. For a later turn, the number of user
- * messages before this turn is added.
+ * Returns the id of the run. For the first turn, it is the id of the task. For a later turn, it is the id of the task,
+ * a colon, and the number of user messages before this turn.
  */
 function runIdOf({ task, turn }: CancelContext): string {
   const before = messagesOf(task).filter(({ role }) => role === 'user').length - turn.length;

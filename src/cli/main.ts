@@ -13,7 +13,7 @@ import { VERSION } from './program/product.ts';
 const COMMANDS: CommandTable = {
   attach: {
     operands: 'URL',
-    about: "Join another person's live session in this terminal",
+    about: 'Join a live session that runs in another terminal',
     load: async () => (await import('./commands/attach.ts')).default,
   },
   acp: {
@@ -76,7 +76,8 @@ const COMMANDS: CommandTable = {
   },
   inspect: {
     operands: 'URL',
-    about: "Open the inspector in a browser, to check an agent's card and to send it requests",
+    about:
+      'Open the inspector in a browser, to check an agent and its card, and to send requests to the agent',
     load: async () => (await import('./commands/inspect.ts')).default,
   },
   sessions: {
@@ -143,10 +144,13 @@ async function run(args: readonly string[]): Promise<number> {
     args.length > 1
       ? 'put a prompt in quotes; '
       : `to send it as a prompt, write parley -- ${first}; `;
-  return runFrom(COMMANDS, 'parley', args, process.env, advice);
+  return runFrom(COMMANDS, 'parley', args, process.env, { advice });
 }
 
-/** Throws if a command's name comes after flags, because it would be sent to the model as a prompt. */
+/**
+ * Throws if the first operand is a command's name. This name comes after flags, so it would be sent to the model as a
+ * prompt.
+ */
 function refuseMisplaced([operand = '']: readonly string[]): void {
   if (!Object.hasOwn(COMMANDS, operand)) return;
   throw usageError(`write the command before its flags: parley ${operand} …`);
@@ -203,7 +207,7 @@ async function report(error: unknown): Promise<number> {
 process.stderr.on('error', () => {});
 listenForInterrupt();
 // Only absolute folders are kept, because the program starts git, bwrap, MCP servers and other programs by name, in a
-// folder that is not trusted.
+// folder that may not be trusted.
 process.env['PATH'] = absoluteFolders(process.env['PATH']);
 const code = await run(process.argv.slice(2)).catch(report);
 await flushed();

@@ -98,11 +98,14 @@ export interface AgentClient extends AsyncDisposable {
   readonly card: AgentCard;
   /** The operations as the protocol defines them. */
   readonly service: AgentService;
-  /** Sends a message and waits until the agent finishes or asks for input. */
+  /** Sends a message. Waits until the agent finishes or asks for input, unless `configuration.blocking` is false. */
   send(input: Input, options?: SendOptions): PendingResult;
   /** Sends a message and returns the events as they arrive. Reconnects after a broken connection. */
   stream(input: Input, options?: StreamOptions): AgentStream;
-  /** Returns the events of an existing task. The stream ends when the agent ends it. */
+  /**
+   * Returns the events of an existing task. Reconnects after a broken connection. The stream ends when the agent closes
+   * it after the task has ended or asks for input.
+   */
   resubscribe(taskId: string, options?: ResubscribeOptions): AgentStream;
   get(taskId: string, options?: CallOptions & { historyLength?: number }): Promise<Task>;
   /** Returns one page of tasks, newest first. */
@@ -115,7 +118,7 @@ export interface AgentClient extends AsyncDisposable {
     config: PushNotificationConfig,
     options?: CallOptions,
   ): Promise<TaskPushNotificationConfig>;
-  /** Returns a push configuration. Without an id, returns the task's first configuration. */
+  /** Returns a push configuration. Without an id, returns the task's first configuration. Rejects if there is none. */
   getPushConfig(
     taskId: string,
     configId?: string,

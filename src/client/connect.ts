@@ -64,8 +64,8 @@ export async function connect(
 /**
  * Chooses the best interface in the card, and returns a service for it. An interface whose origin is neither the origin
  * of `address` nor in `trustedOrigins` receives no headers. The agent chooses the address of such an interface. So this
- * address must not be in a private network, unless it has the host of `address` or both are on this machine. In
- * browsers, the browser's own rules apply instead. If the caller gives its own `fetch`, the address of an HTTP
+ * address must not be in a private network, unless it has the host of `address`, or both addresses are on this machine.
+ * In browsers, the browser's own rules apply instead. If the caller gives its own `fetch`, the address of an HTTP
  * interface is not checked here.
  */
 export function openService(
@@ -99,7 +99,10 @@ export function openService(
   return { service: withoutHeaders(service, refusal), endpoint };
 }
 
-/** Like `openService`, but also uses gRPC. The gRPC client is loaded when gRPC is the best choice. */
+/**
+ * Does the same as `openService`, but may also choose gRPC. The gRPC client is loaded only if gRPC is the best choice
+ * in the card.
+ */
 export async function openAnyService(
   address: string,
   found: FoundCard,
@@ -111,9 +114,10 @@ export async function openAnyService(
 type GrpcClient = typeof import('./grpc/index.ts');
 
 /**
- * Loads the gRPC client if gRPC is the best choice. If its packages are not installed, returns undefined, so that the
- * next interface is used. Throws if there is no other interface, or if the caller asks for gRPC. If the caller gives
- * its own `fetch`, which may check addresses or use a proxy, gRPC is used only if the caller asks for it.
+ * Loads the gRPC client if gRPC is the best choice in the card. Otherwise returns undefined. If the packages of gRPC
+ * are not installed, also returns undefined, so that another interface is used. But throws if the card has no other
+ * interface, or if the caller asks for gRPC. If the caller gives its own `fetch`, which may check addresses or use a
+ * proxy, gRPC is used only if the caller asks for it.
  */
 export async function loadGrpc(
   found: FoundCard,

@@ -12,6 +12,7 @@ export {
   isGrpc,
   restrictToOrigins,
 } from './connection/discover.ts';
+export { askRest } from './connection/http.ts';
 export {
   quote,
   RemoteAgentError,

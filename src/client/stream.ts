@@ -60,8 +60,9 @@ export class AgentStream implements AsyncIterable<StreamItem> {
   }
 
   /**
-   * Yields the text of the result as it arrives. If the task then waits for the user, the last text is its question.
-   * Throws a TaskFailedError at the end if the task ends without success.
+   * Yields the text of the result as it arrives. If the task then waits for the user, its question is the last text,
+   * unless the earlier text already ends with the question. Throws a TaskFailedError at the end if the task ends
+   * without success.
    */
   async *textChunks(): AsyncGenerator<string> {
     const added = createTextTracker();
@@ -121,7 +122,7 @@ export class AgentStream implements AsyncIterable<StreamItem> {
   }
 }
 
-/** Makes a task for the first event, if the server never sends the task itself. */
+/** Makes a task for the first event of a stream that does not begin with the task itself. */
 function initialTask(event: Exclude<TaskEvent, Task>): Task | undefined {
   return reduce(undefined, {
     kind: 'task',

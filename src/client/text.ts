@@ -21,7 +21,7 @@ import {
 } from '../protocol/index.ts';
 import { TaskFailedError } from './connection/errors.ts';
 
-/** Returns the text of a message or of a task's answer. */
+/** Returns the text of a message or of a task's answer. Returns an empty string if `answer` is undefined. */
 export function answerText(answer: SendResult | undefined): string {
   if (answer === undefined) return '';
   const sections = answer.kind === 'message' ? [answer.parts] : answerSections(answer);
@@ -29,7 +29,7 @@ export function answerText(answer: SendResult | undefined): string {
   return texts.filter((each) => each !== '').join(SEPARATOR);
 }
 
-/** Returns the text of a result. Throws a TaskFailedError if the task has ended without success. */
+/** Does the same as `answerText`, but throws a TaskFailedError if the task has ended without success. */
 export function successfulText(answer: SendResult | undefined): string {
   if (answer?.kind === 'task' && isFailure(answer.status.state)) throw new TaskFailedError(answer);
   return answerText(answer);
@@ -39,8 +39,8 @@ export function successfulText(answer: SendResult | undefined): string {
 export const SEPARATOR = '\n\n';
 
 /**
- * Returns the question of a task that waits for the user, if the answer has other text before the question. Returns an
- * empty string if there is no other text, or if that text already ends with the question.
+ * Returns the question that a task's answer ends with, if other text comes before it. Returns an empty string if the
+ * task does not wait for the user, if there is no other text, or if the other text already ends with the question.
  */
 export function questionAfterText(task: Task): string {
   const question = questionOf(task);
@@ -49,28 +49,33 @@ export function questionAfterText(task: Task): string {
   return texts.some((text) => text !== '') && !isRepeated ? question : '';
 }
 
-/** Returns whether the text ends with the question, at the start of a word. */
+/**
+ * Returns whether the text ends with the question. The text before the question must be empty or end with white space.
+ */
 export function endsWithQuestion(text: string, question: string): boolean {
   return text.endsWith(question) && /^$|\s$/.test(text.slice(0, text.length - question.length));
 }
 
 /**
- * Returns the question of a task that waits for the user. With the development-tool extension, the status may have no
- * text. The question is then about the calls that wait for an approval.
+ * Returns the question of a task that waits for the user, or an empty string for any other task. With the
+ * development-tool extension, the status may have no text. The question is then about the calls that wait for an
+ * approval.
  */
 function questionOf(task: Task): string {
   if (!isInterrupted(task.status.state)) return '';
   return textOf(statusParts(task)) || waitingCallsIn(task).map(callText).join(SEPARATOR);
 }
 
-/** Returns the parts of the agent's message in the status. */
+/** Returns the parts of the message in the status, or no parts if it is not a message of the agent. */
 function statusParts({ status: { message } }: Task): Part[] {
   return message?.role === 'agent' ? message.parts : [];
 }
 
 /**
- * Returns the artifacts with the answer, without the output of tools. If they have no text, and the status has none
- * either, returns the texts that the agent sent while it worked, as the coding agent and gemini-cli's server do.
+ * Returns the sections of the answer that come before the status. These are the artifacts, without the output of tools,
+ * if they have a text. If these artifacts have no text, but the status has one, returns an empty list. If neither has a
+ * text, the sections are the texts that the agent sent while it worked. The coding agent and gemini-cli's server send
+ * such texts.
  */
 function sectionsBeforeStatus(task: Task): Part[][] {
   const answers = (task.artifacts ?? [])
@@ -84,7 +89,11 @@ function hasText(parts: readonly Part[]): boolean {
   return textOf(parts) !== '';
 }
 
-/** Returns the parts of a task's answer, in order. The last of them is the question, if the task waits for the user. */
+/**
+ * Returns the sections of a task's answer, in order. Each section is a list of parts. If the task waits for the user,
+ * the last section is the question, which is empty if the text before already ends with it. If there is no text at all,
+ * returns all artifacts.
+ */
 function answerSections(task: Task): Part[][] {
   const before = sectionsBeforeStatus(task);
   if (before.some(hasText)) return [...before, [{ kind: 'text', text: questionAfterText(task) }]];
@@ -95,7 +104,7 @@ function answerSections(task: Task): Part[][] {
   return (task.artifacts ?? []).map(({ parts }) => parts);
 }
 
-/** Returns the agent's texts since the last message of the user. A message without text ends a section. */
+/** Returns the agent's texts since the last message of the user, in sections. A message without text ends a section. */
 export function spokenSections({ history = [] }: Task): Part[][] {
   const since = history.findLastIndex(({ role }) => role === 'user');
   const sections: Part[][] = [];
@@ -110,8 +119,9 @@ export function spokenSections({ history = [] }: Task): Part[][] {
 }
 
 /**
- * Makes a function that returns the text that each event adds. A resumed stream may start with a snapshot, which
- * repeats earlier text. Then only the new text is returned.
+ * Makes a function that takes each event and returns the text that the event adds. A resumed stream may start with a
+ * snapshot, which repeats earlier text. Of a snapshot, only the new text is returned. If the earlier text of an
+ * artifact has changed, its whole text is returned.
  */
 export function createTextTracker(): (event: StreamEvent) => string {
   const given = new Map<string, string>();
@@ -122,7 +132,7 @@ export function createTextTracker(): (event: StreamEvent) => string {
   let texts = 0;
   let ended = true;
 
-  /** Adds the separator if the previous text belongs to another artifact. */
+  /** Adds the separator if the previous text belongs to another artifact or section. */
   function separated(artifactId: string, text: string): string {
     if (text === '' || current === artifactId) return text;
     const first = current === undefined;

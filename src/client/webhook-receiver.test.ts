@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import express from 'express';
 import { temporarySigningKeys, type SigningKeys } from '../base/signing/index.ts';
-import { v03, v1, type Task } from '../protocol/index.ts';
+import { A2AError, v03, v1, type Task } from '../protocol/index.ts';
+import { ConnectionError } from './connection/errors.ts';
 import {
   webhookReceiver,
   type Notification,
@@ -93,6 +94,24 @@ test('a notification that was changed, is old, or is signed by another, is refus
   }
   assert.deepEqual(got, []);
   assert.equal(await post(), 204);
+});
+
+test('an error of the handler is told to onError, and only a 500 to the sender', async () => {
+  const errors: unknown[] = [];
+  const failures = [
+    new A2AError('invalidParams', 'private'),
+    new ConnectionError('closed', 'private'),
+    new Error('private'),
+  ];
+  for (const failure of failures) {
+    const { receiver } = receiving({
+      onError: (error) => void errors.push(error),
+      onEvent: () => Promise.reject(failure),
+    });
+    const response = await receiver.fetch(request());
+    assert.deepEqual([response.status, await response.text()], [500, '']);
+  }
+  assert.deepEqual(errors, failures);
 });
 
 test('a notification that comes again is answered, and not handed over again', async () => {

@@ -13,13 +13,14 @@
  * A server sends the events of a webhook in order. It repeats an event until it gets a 2xx answer or gives up, so an
  * event may arrive more than once. The id of a notification is `TASK.CONFIG.SEQ`, where TASK is the event's task.
  * Notifications of one server with the same TASK.CONFIG are passed on one at a time. Other ids have no order. A
- * notification is dropped only if its server has already sent the same id with the same content, so one server cannot
- * suppress or reorder the notifications of another one. The receiver remembers the last ids in memory. After a restart,
- * or with several receivers, a notification may be passed on again. To recognize it, store the id of each notification
- * with its content.
+ * notification is dropped only if its server has already sent the same id with the same content. So if notifications
+ * must be signed, one server cannot suppress or reorder the notifications of another one. Without signatures, the
+ * receiver cannot tell servers apart. The receiver remembers the last ids in memory. After a restart, or with several
+ * receivers, a notification may be passed on again. To recognize it, store the id of each notification with its
+ * content.
  *
- * Every user of an agent's server can make it send signed notifications to any address. To accept only the notifications
- * of your own configurations, also set a `token`.
+ * Every user of an agent's server can make it send signed notifications to any address. To accept only the
+ * notifications of your own configurations, also set a `token`.
  */
 import { BoundedMap, Turns } from '../base/index.ts';
 import { A2AError, type ProtocolVersion, type StreamEvent } from '../protocol/index.ts';
@@ -56,13 +57,14 @@ export interface Notification {
 /** The options of `webhookReceiver`. At least one of `jwks`, `keys`, `token` and `authorization` is required. */
 export interface WebhookReceiverOptions extends NotificationOptions, WebhookTrust {
   /**
-   * Called for each notification. If it throws, the server sends the notification again. If it returns `gone`, the server
-   * ends the webhook. It should return within seconds, because the server stops waiting after 15 seconds.
+   * Called for each notification. If it throws, the server usually sends the notification again. If it returns `gone`,
+   * the server ends the webhook. It should return within seconds, because Parley's servers stop waiting after 15
+   * seconds by default.
    */
   readonly onEvent: (notification: Notification) => 'gone' | void | Promise<'gone' | void>;
   /**
-   * Called with errors of `onEvent`, and with errors of the receiver, for example if the keys cannot be fetched. They
-   * are not sent to the sender. Must not throw.
+   * Called with errors of `onEvent`, and with errors of the receiver, for example if the keys cannot be fetched. These
+   * errors are not sent to the sender. Not called for requests that are invalid or incomplete. Must not throw.
    */
   readonly onError: (error: unknown) => void;
   /** Maximum number of requests that are handled at the same time. Others get 503. Default: 100. */
@@ -73,7 +75,9 @@ export interface WebhookReceiverOptions extends NotificationOptions, WebhookTrus
 export interface WebhookReceiver {
   /** The handler for servers that use functions from `Request` to `Response`. */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** The handler for node:http and Express. It must come before `express.json()`, because it needs the original body. */
+  /**
+   * The handler for node:http and Express. It must come before `express.json()`, because it needs the original body.
+   */
   readonly node: (request: NodeWebhookRequest, response: NodeWebhookResponse) => void;
 }
 
@@ -123,8 +127,9 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
       'webhookReceiver needs `jwks`, `keys`, `token` or `authorization`: without them anybody could send notifications',
     );
   }
-  /** The digest of the content, by sender and id. */
+  /** The digests of notifications that were passed on, by sender and id. */
   const handled = new BoundedMap<string>(REMEMBERED);
+  /** The latest sequence number that was passed on, by webhook. */
   const latest = new BoundedMap<number>(REMEMBERED);
   const turns = new Turns();
   let pending = 0;
@@ -149,7 +154,10 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
     }
   }
 
-  /** Returns the size of the body from the Content-Length header, or the maximum size if there is no such header. */
+  /**
+   * Returns the size of the body from the Content-Length header, or the maximum size if this header is missing or
+   * invalid.
+   */
   function sizeOf(request: IncomingNotification): number {
     const length = request.header('content-length') ?? '';
     return /^\d{1,15}$/.test(length) ? Number(length) : maxBytes;
@@ -176,13 +184,20 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
     if (id !== undefined && handled.get(name) === digest) return { status: 204 };
     const newest = place && latest.get(place.webhook);
     const late = place !== undefined && newest !== undefined && place.seq < newest;
-    const outcome = await onEvent({ event, version, id, seq: place?.seq, late });
+    let outcome: Awaited<ReturnType<typeof onEvent>>;
+    try {
+      outcome = await onEvent({ event, version, id, seq: place?.seq, late });
+    } catch (error) {
+      // An A2AError of `onEvent`, for example from a call to an agent, must not look like an invalid request.
+      onError(error);
+      return { status: 500 };
+    }
     if (id !== undefined) handled.set(name, digest);
     if (place && !late) latest.set(place.webhook, place.seq);
     return { status: outcome === 'gone' ? 410 : 204 };
   }
 
-  /** Runs the work after all earlier work for the same webhook. */
+  /** Runs the work after all earlier work for the same webhook. Answers BUSY if too much work is waiting. */
   async function inTurn(webhook: string | undefined, work: () => Promise<Answer>): Promise<Answer> {
     if (webhook === undefined) return work();
     if (turns.length(webhook) >= MAX_PENDING_PER_WEBHOOK) return BUSY;
@@ -211,8 +226,8 @@ interface Place {
 }
 
 /**
- * Reads an id of the form `TASK.CONFIG.SEQ`. TASK must be the event's task. Other senders may use other ids, which have no
- * order.
+ * Reads an id of the form `TASK.CONFIG.SEQ`, where TASK must be the event's task. Returns undefined for any other id.
+ * Servers other than Parley's may use other ids, which have no order.
  */
 function placeOf({ id = '', event, sender }: OpenedNotification): Place | undefined {
   const taskId = event.kind === 'task' ? event.id : event.taskId;

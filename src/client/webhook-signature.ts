@@ -13,7 +13,8 @@ export interface WebhookTrust {
   readonly keys?: readonly PublicJwk[] | undefined;
   /**
    * Addresses of the key sets of the agents' servers, such as `https://agent.example/.well-known/jwks.json`. A set is
-   * fetched when it is needed, kept for ten minutes, and fetched again when a signature does not match.
+   * fetched when it is needed, and kept for ten minutes. If a signature does not match, the set is fetched again, at
+   * most once in ten seconds.
    */
   readonly jwks?: string | readonly string[] | undefined;
   /** Maximum difference between the time of a request and the receiver's clock. Default: 300 seconds. */
@@ -41,7 +42,8 @@ export interface WebhookVerifier {
   head(header: (name: string) => string | undefined): SignedHead;
   /**
    * Throws `unauthenticated` if no signature is valid, or a KeysUnavailableError if a key set that may have the key
-   * cannot be fetched. Returns a name of the sender: the address of its key set, or its key if the keys were given.
+   * cannot be fetched. Returns a name of the sender: the key, if it is one of the given `keys`, or the address of the
+   * key set that contains it.
    */
   verify(head: SignedHead, body: string): Promise<string>;
 }

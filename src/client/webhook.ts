@@ -27,7 +27,8 @@ const BODY_TIMEOUT_MS = 30_000;
 /**
  * Checks the credentials and the signature of a push notification and reads its content: the task in 0.3, any event in
  * 1.0. Throws `unauthenticated` if the credentials or the signature are wrong, and `invalidAgentResponse` if the body
- * is not a notification. Does not recognize repeated notifications. Use `webhookReceiver` for that.
+ * is too large or is not a notification. Throws a ConnectionError if the body does not arrive completely within 30
+ * seconds. Does not recognize repeated notifications. Use `webhookReceiver` for that.
  *
  *   const event = await readNotification(request, { token });
  */

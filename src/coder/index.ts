@@ -1,6 +1,7 @@
 export { confirmationsIn } from './approval/answers.ts';
 export { approvalLine, approvalsIn, type Approval } from './approval/approvals.ts';
 export { answersCalls, callsAwaitingAnswer } from './turn/call-states.ts';
+export { clientName, displayName, MAX_CLIENT_NAME } from './turn/client-name.ts';
 export { MODE_KEY } from './approval/guard.ts';
 export { grantFrom } from './approval/options.ts';
 export { requirePromptRoles, requireRole, rolesOf, type LiveUser } from './approval/roles.ts';

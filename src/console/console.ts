@@ -1,6 +1,6 @@
 /**
- * Serves the web page with which a person uses the session, the agent or the gateway of this server. The page is a
- * client like any other, so its files are public. The token that the page sends decides what the page may do.
+ * Serves the web page with which a person uses the session, the agent or the gateway of this server. The files of the
+ * page contain no data of the server, so they are public. The token that the page sends decides what the page may do.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { OwnRoute, RouteReply } from '../http/index.ts';
@@ -41,8 +41,8 @@ const POLICY = [
 const COMMON = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' };
 
 /**
- * Returns the page, or a 503 response if the page has not been built. `files` is the path of its files, relative to the
- * address of the page.
+ * Returns the page, or a 503 response if the page has not been built. `files` is the path of the page's files, relative
+ * to the address of the page.
  */
 export function pageReply(files: string, options: PageOptions = {}): RouteReply {
   const built = pageFiles();

@@ -4,7 +4,7 @@
  */
 import * as fs from 'node:fs';
 import path from 'node:path';
-import { isObject } from '../base/index.ts';
+import { isObject, UNKNOWN_MEDIA_TYPE } from '../base/index.ts';
 
 const INDEX = 'files.json';
 /** The number of folders that are searched, from the folder of this file upwards. */
@@ -29,7 +29,7 @@ export interface PageFiles {
 
 let read: PageFiles | undefined;
 
-/** Returns the files, or undefined if the page has not been built. */
+/** Returns the files, or undefined if the page has not been built or its index is invalid. */
 export function pageFiles(): PageFiles | undefined {
   if (read) return read;
   const folder = pageFolder();
@@ -43,7 +43,7 @@ export function pageFiles(): PageFiles | undefined {
     const file = path.join(folder, name);
     const packed = `${file}.gz`;
     files.set(name, {
-      type: TYPES[path.extname(name)] ?? 'application/octet-stream',
+      type: TYPES[path.extname(name)] ?? UNKNOWN_MEDIA_TYPE,
       plain: fs.readFileSync(file),
       gzip: fs.existsSync(packed) ? fs.readFileSync(packed) : undefined,
     });

@@ -2,6 +2,7 @@
  * Sends the answers of the person at this display. The dialog closes immediately, before the session confirms the
  * answer. It opens again if the answer could not be sent. If another client answered first, a notice is shown.
  */
+import { cutText } from '../base/index.ts';
 import type { LiveSession } from '../live/client/index.ts';
 import type {
   ConfirmationOption,
@@ -19,10 +20,18 @@ import { waitingCalls, type SessionState } from './state/state.ts';
 export interface AnswersOptions {
   readonly editor: ((text: string, fileName: string) => Promise<string | undefined>) | undefined;
   readonly notice: (level: 'info' | 'error', text: string) => void;
-  /** Called with the ids of the requests whose answers are being sent. */
+  /** Called with the ids of the requests that were answered here and that still wait for an answer in the session. */
   readonly answering: (requests: ReadonlySet<string>) => void;
 }
 
+/**
+ * A dialog takes answers only after it was on the screen for this many milliseconds. A person who presses a key or a
+ * button earlier may not have seen the dialog yet.
+ */
+export const OPENING_MS = 400;
+export const NO_EDITOR = 'No editor is configured. Set $EDITOR.';
+
+/** Maximum length of `reason` in the schema `ToolCallConfirmation`. */
 const MAX_REASON = 4096;
 
 /** Returns whether this option stands for an answer that the person types. */
@@ -30,7 +39,7 @@ export function isInWords(option: ConfirmationOption): boolean {
   return option.id === OPTION.words;
 }
 
-/** Returns the option that Esc chooses. */
+/** Returns the option that Esc chooses, or undefined if the request does not have it. */
 export function cancelOption({ call }: CallEntry): ConfirmationOption | undefined {
   return call.confirmation_request?.options.find(({ id }) => id === OPTION.cancel);
 }
@@ -54,7 +63,7 @@ export class Answers {
     const asText = options.find(isInWords);
     const cancel = cancelOption(entry);
     if (asText) await this.choose(entry, asText, { answer: words });
-    else if (cancel) await this.choose(entry, cancel, { reason: words.slice(0, MAX_REASON) });
+    else if (cancel) await this.choose(entry, cancel, { reason: cutText(words, MAX_REASON) });
     else await this.#session.prompt(words);
   }
 
@@ -93,7 +102,7 @@ export class Answers {
 
   async #modify(content: string, fileName: string): Promise<string | undefined> {
     if (!this.#options.editor) {
-      this.#options.notice('info', 'No editor is configured. Set $EDITOR.');
+      this.#options.notice('info', NO_EDITOR);
       return undefined;
     }
     const saved = await this.#options.editor(content, fileName);

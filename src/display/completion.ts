@@ -68,7 +68,7 @@ export function unknownCommand(
   return `There is no command /${name}. ${hint} Two slashes, //${name}, send the text to the model.`;
 }
 
-/** Removes the first slash of `//name` if `/name` is not a command. Returns any other text unchanged. */
+/** Removes the first slash of `//name` if `unknownCommand` would report `/name`. Returns any other text unchanged. */
 export function unescapedCommand(
   text: string,
   commands: readonly Pick<SlashCommand, 'name'>[],

@@ -1,6 +1,6 @@
 /**
- * The gateway's configuration: one JSON file with comments. Each folder of the gateway defines the schema of its
- * section. In strings, `${NAME}` is replaced by the environment variable NAME, and `$${` stands for the characters
+ * The gateway's configuration: one JSON file with comments. The schemas of most sections are in other folders of the
+ * gateway. In strings, `${NAME}` is replaced by the environment variable NAME, and `$${` stands for the characters
  * `${`.
  *
  *   const { config, warnings } = await loadConfig('gateway.json', process.env);
@@ -156,8 +156,8 @@ export interface LoadedConfig {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Thrown if the configuration is invalid. Each problem is one line with the file and, if they are known, the line number
- * and the field.
+ * Thrown if the configuration is invalid. Each problem is one line, usually with the file, the line number and the
+ * field.
  */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
@@ -199,7 +199,10 @@ export async function loadConfig(
   return parseConfig(file, text, environment, isExposed);
 }
 
-/** Parses the configuration. `isExposed` is true if the group or other users have access to the file. */
+/**
+ * Parses the configuration. Throws a ConfigError if it is invalid. `isExposed` is true if the group or other users have
+ * access to the file.
+ */
 export function parseConfig(
   file: string,
   text: string,
@@ -384,8 +387,8 @@ function substitute(
 const SECRET_FIELD = /key|token|secret|password|authorization|cookie|credential/i;
 
 /**
- * Returns whether the text is probably a secret: the name of its field suggests this, and the text contains more than
- * references to environment variables.
+ * Returns whether the text is probably a secret. The name of its field must suggest this, and the text must contain
+ * more than references to environment variables.
  */
 function isSecret(path: readonly PropertyKey[], text: string): boolean {
   if (!SECRET_FIELD.test(String(path.at(-1)))) return false;

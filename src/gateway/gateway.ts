@@ -77,7 +77,7 @@ export interface GatewayOptions {
   /** The secret for hashing keys, from `openPepper`. */
   readonly pepper: Pepper;
   /**
-   * The keys that encrypt the headers of registered agents. Default: a random key for this process, so that stored
+   * The keys that encrypt the headers of registered agents. Default: a random key for this process. With it, stored
    * headers cannot be decrypted after a restart.
    */
   readonly secrets?: SecretKeyOptions | undefined;
@@ -234,7 +234,7 @@ export function createGateway(options: GatewayOptions) {
     });
   }
 
-  /** Whether the registered agents are in memory. With SQLite, they are read when they are needed. */
+  /** Whether requests can be served without `loadAgents`. With SQLite, agents are read when they are needed. */
   let hasAgents = register.kind === 'sqlite';
 
   async function loadAgents(): Promise<void> {

@@ -19,6 +19,7 @@ import { httpStatusOf, limitedBody } from './codec/index.ts';
 import { grpcError } from './errors.ts';
 import { EventWriter } from './event-writer.ts';
 
+/** How long the rest of a refused request is discarded. */
 const DISCARD_MS = 5000;
 /** The status in the metrics if the client disconnects before the answer. */
 const CLOSED_BY_CLIENT = httpStatusOf(Code.Canceled);
@@ -86,10 +87,14 @@ export function createAdapter(router: ConnectRouter, context: GrpcContext): Grpc
 
   return (request, response) => {
     answer(request, response).catch((error: unknown) => {
-      if (!response.stream?.destroyed) {
-        app.logger.error({ err: error }, 'failed to answer a gRPC request');
-        response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+      if (response.stream?.destroyed) return;
+      // Here, only the limits of pending bytes throw an A2AError.
+      if (error instanceof A2AError) {
+        app.logger.warn({}, 'disconnected a client because too much data is in transit');
+        return response.stream.close(constants.NGHTTP2_CANCEL);
       }
+      app.logger.error({ err: error }, 'failed to answer a gRPC request');
+      response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     });
   };
 }
@@ -145,7 +150,7 @@ function headersOf({ headers }: Http2ServerRequest): Headers {
 /** The units of a deadline that can be too long for a timer, in milliseconds. */
 const UNITS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000 };
 
-/** Returns whether a deadline is so late (24 days) that a timer would fire immediately. */
+/** Returns whether a deadline is too far away for a timer (more than 24 days). Such a timer would fire immediately. */
 function isBeyondTimers(timeout: string | null): boolean {
   const [, count, unit = ''] = /^(\d{1,8})([HMS])$/.exec(timeout ?? '') ?? [];
   return Number(count) * (UNITS[unit] ?? 0) > MAX_TIMER_MS;
@@ -153,7 +158,7 @@ function isBeyondTimers(timeout: string | null): boolean {
 
 /**
  * Returns the trailers. connect escapes all punctuation in `grpc-message`. gRPC specifies this only for `%` and for
- * characters that are not printable ASCII, and grpc-js does not unescape other punctuation.
+ * characters that are not printable ASCII. grpc-js does not unescape other punctuation.
  */
 function trailersOf(trailer: Headers): Record<string, string> {
   const out = Object.fromEntries(trailer);
@@ -265,7 +270,7 @@ class ResponseWriter implements Beating {
     pending.give(client, counted);
   }
 
-  /** gRPC has no message that clients ignore. HTTP/2 pings keep the connection alive. */
+  /** gRPC has no message that clients ignore. Clients can keep the connection alive with HTTP/2 pings. */
   beat(): void {}
 
   drop(): void {

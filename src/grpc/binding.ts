@@ -73,7 +73,7 @@ function createGrpcHandler(context: GrpcContext): GrpcHandler {
   return createAdapter(router, context);
 }
 
-/** Checks and authenticates a call before its message is read. */
+/** Checks and authenticates a call before its message is read. The health service needs no authentication. */
 async function admit(
   app: AppContext,
   context: HandlerContext,
@@ -81,7 +81,7 @@ async function admit(
 ): Promise<void> {
   const call = grpcCallOf(context);
   if (context.timeoutMs() !== undefined) {
-    // connect would wait for the rest of the request.
+    // At the deadline, connect would still wait for the rest of the request.
     const onAbort = () => isExpired(context) && call.expired();
     context.signal.addEventListener('abort', onAbort, { once: true });
   }
@@ -193,7 +193,7 @@ class CallWithDeadline extends TransportCall {
   }
 }
 
-/** Chooses the version, the extensions and, by the tenant, the agent of a call. */
+/** Checks the requested version, selects the agent by the tenant, and chooses the extensions of a call. */
 async function begin(
   app: AppContext,
   codec: ProtoCodec,
@@ -229,7 +229,7 @@ async function begin(
   );
 }
 
-/** Returns the status of a failed call. After the deadline, this is the status of the deadline. */
+/** Returns the status of a failed call. After the deadline, this is DEADLINE_EXCEEDED. */
 function failure(
   app: AppContext,
   error: unknown,

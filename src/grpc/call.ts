@@ -4,7 +4,7 @@ import type { TransportRequest } from '../http/index.ts';
 import type { StreamItem, User } from '../protocol/index.ts';
 import type { TaskStream } from '../tasks/index.ts';
 
-/** A call, from its first header on. */
+/** A call. It is made as soon as the headers of the request have arrived. */
 export interface GrpcCall {
   readonly request: TransportRequest;
   /** Sends the events of a stream. Resolves when the client has taken them or has left. */
@@ -13,7 +13,7 @@ export interface GrpcCall {
     frame: (item: StreamItem) => Uint8Array,
     headers: Headers,
   ) => Promise<void>;
-  /** Reports the answer with its HTTP status. Only the first report counts. */
+  /** Reports the answer for the metrics, with the HTTP status that corresponds to it. Only the first report counts. */
   readonly observed: (status: number) => void;
   /** Called at the deadline of the call. Answers the client if the request has not arrived completely. */
   readonly expired: () => void;

@@ -1,4 +1,4 @@
-/** Converts errors of the catalogue to gRPC statuses, with google.rpc details. */
+/** Converts errors of the catalogue (protocol/errors.ts) to gRPC statuses, with google.rpc details. */
 import { fromJson, type JsonValue } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { isObject } from '../base/index.ts';

@@ -2,9 +2,9 @@
  * Writes the events of a task to an HTTP/2 response, with backpressure.
  *
  * The gRPC library `connect` would pass each event through a chain of generators, which takes more time than all other
- * processing of an event. This class bypasses the chain: an event is framed once for all readers, and events that are
- * published at about the same time are written together. The library still handles the request, errors and the status
- * at the end.
+ * processing of an event. EventWriter bypasses the chain. An event is framed once for all readers that share it. Events
+ * that are published at about the same time are written together. The library still handles the request, errors and the
+ * status at the end.
  */
 import { constants, type Http2ServerResponse } from 'node:http2';
 import {
@@ -87,7 +87,10 @@ export class EventWriter implements StreamSink, Beating, Paced {
     return this.#room;
   }
 
-  /** An error must not reach the task, whose other readers may use another binding. It ends only this stream. */
+  /**
+   * Returns the bytes of an event. If the event cannot be encoded, ends this stream and returns undefined. The error
+   * must not reach the task, whose other readers may use another binding.
+   */
   #framed(item: StreamItem): Uint8Array | undefined {
     const { frame, context } = this.#options;
     try {
@@ -131,7 +134,9 @@ export class EventWriter implements StreamSink, Beating, Paced {
     else this.#options.stream.resume();
   }
 
-  /** Counts the bytes that the client has not read, if there are many. Disconnects it if this exceeds a limit. */
+  /**
+   * Counts the bytes that the client has not read, if there are many. If they exceed a limit, disconnects the client.
+   */
   #count(): void {
     const bytes = this.#response.stream.writableLength - this.#unread;
     if (bytes <= UNCOUNTED_BYTES) return;
@@ -140,7 +145,7 @@ export class EventWriter implements StreamSink, Beating, Paced {
       context.app.pending.take(client, bytes);
       this.#unread += bytes;
     } catch {
-      this.drop();
+      this.#disconnect('disconnected a client because too much data is in transit');
     }
   }
 
@@ -151,14 +156,18 @@ export class EventWriter implements StreamSink, Beating, Paced {
   }
 
   /**
-   * Does nothing, because gRPC has no message that could serve as a heartbeat. HTTP/2 pings keep the connection alive.
+   * Does nothing, because gRPC has no message that clients ignore. Clients can keep the connection alive with HTTP/2
+   * pings.
    */
   beat(): void {}
 
   drop(): void {
+    this.#disconnect('disconnected a client that stopped reading');
+  }
+
+  #disconnect(message: string): void {
     const { stream, context } = this.#options;
-    const resumeAfter = stream.cursor;
-    context.app.logger.warn({ resumeAfter }, 'disconnected a client that stopped reading');
+    context.app.logger.warn({ resumeAfter: stream.cursor }, message);
     this.#response.stream.close(constants.NGHTTP2_CANCEL);
   }
 }

@@ -20,7 +20,7 @@ export class EventEncoder {
     this.#codec = codec;
   }
 
-  /** Returns the bytes of an event with their prefix. An event is encoded only once, whatever the number of readers. */
+  /** Returns the bytes of an event with their prefix. Readers that share the event object also share its bytes. */
   frame({ event, seq }: StreamItem): Uint8Array {
     const known = this.#framed.get(event);
     if (known && known.seq === seq) return known.bytes;

@@ -57,7 +57,10 @@ export function addReflection(router: ConnectRouter, app: AppContext): void {
   }
 }
 
-/** Returns the file that defines a symbol. A method or a field is defined with its parent. */
+/**
+ * Returns the file that defines a symbol, or undefined if there is none. A method or a field is in the file of its
+ * parent.
+ */
 function fileOf(symbol: string): DescFile | undefined {
   const parent = symbol.slice(0, symbol.lastIndexOf('.'));
   return (registry.get(symbol) ?? registry.get(parent))?.file;

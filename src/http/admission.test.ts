@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type AdmissionOptions, bearerTokens, createAdmission, sameSecret } from './admission.ts';
+import {
+  type AdmissionOptions,
+  bearerTokens,
+  createAdmission,
+  hostsOf,
+  sameSecret,
+} from './admission.ts';
 import type { TransportRequest } from './request.ts';
 
 function request(headers: Record<string, string>, local = true): TransportRequest {
@@ -142,6 +148,15 @@ test('CORS headers go only to origins that are let in', () => {
   assert.equal(of('https://page.example')['access-control-allow-origin'], 'https://page.example');
   assert.deepEqual(of('https://evil.example'), {});
   assert.deepEqual(admission.cors(request({ host: 'localhost' })), {});
+});
+
+test('a URL with the default port has a Host header with the port and one without it', () => {
+  const cases: Record<string, readonly string[]> = {
+    'http://192.168.1.5:80': ['192.168.1.5', '192.168.1.5:80'],
+    'https://[fe80::1]:443/a': ['[fe80::1]', '[fe80::1]:443'],
+    'http://192.168.1.5:8080': ['192.168.1.5:8080'],
+  };
+  for (const [url, hosts] of Object.entries(cases)) assert.deepEqual(hostsOf(new URL(url)), hosts);
 });
 
 test('a bearer token is its user, whatever the case of the scheme', () => {

@@ -26,9 +26,9 @@ export interface AdmissionOptions {
   /** Whether requests through a proxy on this machine are accepted without authentication. */
   readonly trustProxy?: boolean | undefined;
   /**
-   * Returns the Host headers that are accepted from other machines, in addition to the host of `publicUrl`. Returns
-   * undefined if every valid Host header is accepted. Without this check, a name that an attacker controls could lead a
-   * browser to this server.
+   * Returns the Host headers that are accepted in requests that did not arrive over loopback, in addition to the host
+   * of `publicUrl`. Returns undefined if every valid Host header is accepted. Without this check, a name that an
+   * attacker controls could lead a browser to this server.
    */
   readonly networkHosts?: (() => ReadonlySet<string> | undefined) | undefined;
 }
@@ -43,7 +43,7 @@ const PROXY_HEADERS = [
   'x-forwarded-proto',
 ];
 
-/** Returns the name of a header that shows that the request came through a proxy, or undefined. */
+/** Returns the name of a header that shows that the request came through a proxy, or undefined if there is none. */
 export function proxyHeader(request: Pick<TransportRequest, 'header'>): string | undefined {
   // This runs for every request, so it creates no function.
   for (const name of PROXY_HEADERS) if (request.header(name) !== undefined) return name;
@@ -53,7 +53,10 @@ export function proxyHeader(request: Pick<TransportRequest, 'header'>): string |
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 /** Maximum length of a Host header: the longest DNS name, with a dot at the end and a port. */
 const MAX_HOST_CHARS = 260;
-/** A name or an address, with or without a port. The URLs in a card are made from it, so no other text is allowed. */
+/**
+ * A name or an address, with or without a port. The Host header is used in the URLs of a card, so no other text is
+ * allowed.
+ */
 const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 const LOOPBACK_ADDRESS = /^(?:::1$|(?:::ffff:)?127\.)/i;
 
@@ -64,8 +67,9 @@ export function isLoopbackAddress(address: string): boolean {
 
 export interface Admission {
   /**
-   * Throws `forbidden` if the Host or the Origin is not allowed. Throws `invalidRequest` if the Host is too long or
-   * malformed, or if a header is repeated that may occur only once.
+   * Throws `forbidden` if the Host or the Origin is not allowed. Throws `invalidRequest` if the Host is too long, or if
+   * a header that may occur only once is repeated. Where every valid Host is accepted, also throws `invalidRequest` if
+   * the Host is malformed.
    */
   check(request: TransportRequest): void;
   /**
@@ -81,7 +85,7 @@ export interface Admission {
 export function createAdmission(options: AdmissionOptions): Admission {
   const { authenticate, corsOrigins = [] } = options;
   const publicHosts = options.publicUrl ? hostsOf(new URL(options.publicUrl)) : [];
-  /** The last Host header that was allowed over loopback. The next request usually has the same one. */
+  /** The last Host header that was allowed over loopback. The next request usually has the same Host header. */
   let lastHost: string | undefined;
 
   function checkHost(request: TransportRequest): void {
@@ -197,8 +201,11 @@ function refuseProxied(header: string | undefined): void {
   );
 }
 
-/** Returns the Host headers that match a URL, in lower case, with and without the scheme's default port. */
-function hostsOf({ host, port, protocol }: URL): readonly string[] {
+/**
+ * Returns the Host headers that match a URL, in lower case. If the URL has the default port of its scheme, there are
+ * two headers: one without the port and one with it.
+ */
+export function hostsOf({ host, port, protocol }: URL): readonly string[] {
   return port === '' ? [host, `${host}:${protocol === 'https:' ? 443 : 80}`] : [host];
 }
 

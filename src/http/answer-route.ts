@@ -52,7 +52,7 @@ function textReply(
   }
 }
 
-/** Returns the error reply of a route, in the route's own format if it has one, else in the protocol's format. */
+/** Returns the reply that `describe` makes for an error. If it makes none, the reply has the protocol's format. */
 export function routeError(
   failure: A2AError,
   describe: AppContext['describe'],

@@ -2,8 +2,8 @@
  * Turns each HTTP request into a reply. The adapters (adapters/node.ts, adapters/fetch.ts) only read the body and write
  * the reply.
  *
- * The steps for a request are: check Host and Origin, find the route, authenticate, read the body, and run JSON-RPC or
- * REST.
+ * The steps for a request are: check Host and Origin, find the route, authenticate, read the body, and run JSON-RPC,
+ * REST or one of the agent's own routes.
  */
 import { BoundedMap } from '../base/index.ts';
 import {
@@ -29,15 +29,18 @@ import { SignedHosts } from './signed-hosts.ts';
 
 /**
  * Answers a request. An error becomes an error reply. Rejects only if the server cannot recover its tasks. `readBody`
- * is called at most once, and only after authentication.
+ * is called at most once. If the path needs authentication, it is called only after that.
  */
 export type App = (request: TransportRequest, readBody: ReadBody) => Promise<Reply>;
 
-/** Reads the body. Large bodies count against the limits of the user. `maxBytes` lowers the limit of the server. */
+/**
+ * Reads the body. `maxBytes` lowers the server's limit on its size. The adapter for Node counts a large body for the
+ * user, or for the client's address if `user` is undefined (`PendingBytes`).
+ */
 type ReadBody = (user: User | undefined, maxBytes?: number) => Promise<string>;
 
 const WELL_KNOWN = '.well-known';
-/** Maximum number of encoded cards in memory. There is one for each Host header and version. */
+/** Maximum number of encoded cards of one agent in memory. There is one for each Host header and version. */
 const MAX_CARDS = 64;
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
@@ -84,7 +87,8 @@ function createMounts(app: AppContext, mounts: Mounts, hosts: SignedHosts) {
   }
 
   /**
-   * Answers a request for a card without an agent's name. Throws `notFound` if there is none (`MountOptions.unnamed`).
+   * Answers a request whose path contains no agent name. If the path is that of a card, `MountOptions.unnamed` selects
+   * the agent. Throws `notFound` for any other path, and if no agent is selected.
    */
   async function unnamedCard(outer: TransportRequest, user: User | undefined): Promise<Reply> {
     const { path } = mounts;
@@ -162,7 +166,8 @@ function createEndpoint(app: AppContext, hosts: SignedHosts): Endpoint {
       'cache-control': `${request.mount === undefined ? 'public' : 'private'}, max-age=60`,
       etag: card.etag,
       'last-modified': startedAt,
-      vary: 'A2A-Version, Host',
+      // Web pages need the CORS headers, which depend on the Origin.
+      vary: 'A2A-Version, Host, Origin',
     };
     const known = ifNoneMatch(request.header('if-none-match'), card.etag);
     return known ? { status: 304, headers, body: '' } : { status: 200, headers, body: card.body };
@@ -235,7 +240,8 @@ function signerOf({ signing }: AppContext, { base, mount = '' }: TransportReques
 const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
 
 /**
- * Returns the function that formats an error on a path outside the protocol: the route's function, else the agent's.
+ * Returns the function that formats an error on a path outside the protocol. This is the route's `error`, else the
+ * server's option `describe`. Undefined if both are missing.
  */
 function describer({ describe }: AppContext, own?: RouteMatch): AppContext['describe'] {
   const route = own?.route;
@@ -244,8 +250,9 @@ function describer({ describe }: AppContext, own?: RouteMatch): AppContext['desc
 
 /**
  * Returns the target in the requested version, or in the version of its path if the request names no version. A request
- * may select 0.3 on a path of 1.0. Returns undefined if it selects 1.0 on a path of 0.3, or if the server does not
- * support the version of the path. Throws if it does not support the requested version.
+ * may select 0.3 on a path of 1.0. Returns undefined if there is no target, or if the request selects 1.0 on a path of
+ * 0.3. Also returns undefined if the request names no version, and the server does not support the version of the path.
+ * Throws if the server does not support the requested version.
  */
 function restVersion(
   app: AppContext,

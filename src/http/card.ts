@@ -29,12 +29,15 @@ export interface CardCapabilities {
 export interface GrpcPlace {
   /** A host and a port, without a scheme. Most clients of gRPC do not accept a URL. */
   readonly url: string;
-  /** The address for clients of 0.3, if it is not the same. */
+  /** The address for clients of 0.3, if it differs from `url`. */
   readonly urlOf03?: string | undefined;
   readonly tenant?: string | undefined;
 }
 
-/** Returns the address of gRPC on the host of `base`. The default port is the port of `base`. */
+/**
+ * Returns the address of gRPC on the host of `base`. The default port is the port of `base`. With `hasScheme`, the
+ * address for clients of 0.3 has the scheme of `base`.
+ */
 export function grpcPlace(base: string, port?: number, hasScheme = false): GrpcPlace {
   const { hostname, protocol, port: own } = new URL(base);
   const url = `${hostname}:${port ?? (own || (protocol === 'https:' ? 443 : 80))}`;

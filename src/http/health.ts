@@ -4,7 +4,7 @@
  */
 import { raceAbort } from '../base/index.ts';
 import type { Logger, TaskStore } from '../tasks/index.ts';
-import type { JsonRoute } from './own-routes.ts';
+import { NO_STORE, type JsonRoute } from './own-routes.ts';
 
 /** Maximum time for a check. */
 const CHECK_MS = 2000;
@@ -71,13 +71,14 @@ export function createHealth(options: HealthOptions): ServerHealth {
   };
 }
 
-/** Returns a check that fails if the store cannot be written. The check changes no data. */
+/**
+ * Returns a check that fails if the store cannot be written. The check changes no data: a store without `probe` gets a
+ * write to the task `metadata`, which never exists.
+ */
 export function storeCheck(store: Pick<TaskStore, 'probe' | 'setExpiry'>): HealthCheck {
   const nothing = { tenant: '', owner: '' };
   return () => (store.probe ? store.probe() : store.setExpiry(nothing, 'metadata', undefined));
 }
-
-const NO_STORE = { 'cache-control': 'no-store' };
 
 /** Returns the reply to `/healthz`. `about` is added to its body. */
 export function aliveReply(about: Readonly<Record<string, string>> = {}) {

@@ -27,7 +27,7 @@ export { createFetchHandler } from './adapters/fetch.ts';
 export { type Beating, Heartbeat } from './adapters/heartbeat.ts';
 export { Pace, type Paced } from './adapters/pace.ts';
 export { createNodeHandler, nodeRequest } from './adapters/node.ts';
-export { ownMethods, routeTable } from './own-routes.ts';
+export { NO_STORE, ownMethods, routeTable } from './own-routes.ts';
 export { lastEventId, peerError, TransportCall } from './respond.ts';
 export { activeExtensions, extensionHeader, requestedVersion } from './negotiate.ts';
 export type { AppContext } from './context.ts';

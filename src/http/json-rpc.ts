@@ -37,7 +37,10 @@ const WITH_STATUS = new Set([
 
 const JSON_HEADERS = { 'content-type': 'application/json' };
 
-/** Answers a request. With `refusal`, only the envelope of the request is read, and the answer is this error. */
+/**
+ * Answers a request. With `refusal`, only the envelope of the request is read. The answer is then this error, or the
+ * error of an invalid envelope.
+ */
 export async function answerJsonRpc(
   app: AppContext,
   request: TransportRequest,
@@ -95,9 +98,9 @@ export async function answerJsonRpc(
 
 /**
  * Makes an error response. If the client requested a stream, and the error has no HTTP status of its own, the response
- * is a stream with the error as its only event. The clients of the Python and Go SDKs read the error code of such a
- * request only in a stream. A subscription to a finished task gets JSON with the error's HTTP status, because the
- * compatibility kit of 1.0 treats any event stream as success.
+ * is a stream with the error as its only event. If the clients of the Python and Go SDKs have requested a stream, they
+ * read the error code only in a stream. A subscription to a finished task gets JSON with the error's HTTP status,
+ * because the compatibility kit of 1.0 treats any event stream as success.
  */
 export function jsonRpcError(
   error: A2AError,
@@ -116,7 +119,10 @@ export function jsonRpcError(
   return { status: withStatus ? error.httpStatus : 200, headers, body };
 }
 
-/** Returns the requested version, else the oldest version that has a method with this name, else the oldest version. */
+/**
+ * Returns the requested version. If none is requested, returns the oldest supported version that has a method with this
+ * name, else the oldest supported version.
+ */
 function chooseVersion(
   app: AppContext,
   request: TransportRequest,

@@ -7,8 +7,8 @@ import type { FullReply, TransportRequest } from './request.ts';
 export const JWKS_PATH = '/.well-known/jwks.json';
 
 /**
- * How long a receiver may cache the key set. It fetches the set again for an unknown key, so a longer time would delay
- * only the revocation of keys.
+ * How long a receiver may cache the key set. Receivers usually fetch the set again for an unknown key. So a longer time
+ * would delay only the revocation of keys.
  */
 const MAX_AGE_SECONDS = 300;
 
@@ -19,6 +19,8 @@ export function jwksReply({ publicKeys }: SigningKeys, request: TransportRequest
   const headers = {
     'content-type': 'application/jwk-set+json',
     'cache-control': `public, max-age=${MAX_AGE_SECONDS}`,
+    // Web pages need the CORS headers, which depend on the Origin.
+    vary: 'Origin',
     etag,
   };
   const known = ifNoneMatch(request.header('if-none-match'), etag);

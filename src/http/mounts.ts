@@ -5,7 +5,8 @@
  *
  * In this example, `/agents/weather` is an A2A agent with a card, and with JSON-RPC and REST in both versions. Requests
  * for the card are authenticated too, because `find` may return different agents for different callers. `authenticate`
- * gets the path of the mount. The returned user determines which tasks are visible. A mount has no tasks of its own.
+ * gets the agent's path (`request.mount`). The user that it returns determines which tasks are visible. A mounted agent
+ * has no tasks of its own.
  */
 import type { MaybePromise } from '../base/index.ts';
 import { A2AError, type AgentCard, type User } from '../protocol/index.ts';
@@ -29,8 +30,8 @@ export interface MountOptions {
   find(name: string, user: User | undefined): MaybePromise<MountedAgent | undefined>;
   /**
    * Returns the name of the agent whose card is at `PATH/.well-known/agent-card.json`, or undefined if there is none.
-   * Clients that resolve the card's path relative to `PATH/NAME`, without a trailing slash, request this card instead
-   * of the agent's own card.
+   * Some clients resolve the card's path relative to the address `PATH/NAME`. If this address has no trailing slash,
+   * they request this card instead of the agent's own card.
    */
   unnamed?(user: User | undefined): string | undefined;
   /**
@@ -46,8 +47,8 @@ export interface Mounts extends MountOptions {
 }
 
 /**
- * Returns the agent's name in a URL, and the length of its mount path. Returns undefined if the URL is not below the
- * mounts.
+ * Returns the agent's name in a URL, and the length of the agent's path. Returns undefined if the URL is not below the
+ * path of the mounts, or has no name there.
  */
 export function mountAt(
   { path: root }: MountOptions,

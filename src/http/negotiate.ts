@@ -37,7 +37,8 @@ const NONE: readonly string[] = [];
 
 /**
  * Returns the agent's extensions that the request activates, including those in `implied`. Throws if a required
- * extension is missing, or if the request names an extension in an unsupported version.
+ * extension is missing. Also throws if `extensionOf` does, for example for an unsupported version. If the agent has no
+ * extensions, the header is ignored.
  */
 export function activeExtensions(
   request: TransportRequest,

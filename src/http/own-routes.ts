@@ -6,8 +6,9 @@
  *     routes: [{ verb: 'GET', path: '/notes/{id}', handle: async ({ values }) => ({ body: noteOf(values.id) }) }],
  *   });
  *
- * The checks, the authentication and the limits are the same as for the protocol. A route takes precedence over the
- * protocol's REST paths. It cannot replace the path `/`, the card or the key set.
+ * The checks, the authentication and the limits are the same as for the protocol, but a `public` route needs no
+ * authentication. A route takes precedence over the protocol's REST paths. It cannot replace the path `/`, the card or
+ * the key set.
  */
 import { type A2AError, operationOf, type Call, VERSIONS } from '../protocol/index.ts';
 import type { Opening, Published, RequestHandler, TaskStream } from '../tasks/index.ts';
@@ -25,7 +26,7 @@ export interface RouteRequest {
   /** The values of the path's parameters. */
   readonly values: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** The parsed JSON body, or undefined if there is no body. The fields of the form, if the route has `form`. */
+  /** The parsed JSON body, or undefined if there is no body. If the route has `form`, a URLSearchParams object. */
   readonly body: unknown;
   /** The client's address. */
   readonly remote: string;
@@ -41,11 +42,14 @@ export interface RouteReply {
   readonly headers?: Readonly<Record<string, string>>;
   /** The body, which is sent as JSON. */
   readonly body?: unknown;
-  /** Text that is sent unchanged instead of `body`. `headers` must contain its content type. */
+  /** Text that is sent unchanged if `body` and `bytes` are undefined. `headers` must contain its content type. */
   readonly text?: string;
-  /** Bytes that are sent unchanged instead of `body`. `headers` must contain their content type. */
+  /** Bytes that are sent unchanged if `body` is undefined. `headers` must contain their content type. */
   readonly bytes?: Uint8Array;
 }
+
+/** The headers of an answer that must not be stored in a cache. */
+export const NO_STORE = { 'cache-control': 'no-store' };
 
 /** An answer of text in chunks, which are sent as fast as the client reads them. */
 export interface RouteText {
@@ -78,11 +82,14 @@ export interface RouteBase {
   readonly implies?: readonly string[];
   /** Whether the route can be used without authentication. */
   readonly public?: boolean;
-  /** Maximum size of the body. Default: the limit of the server. Public routes should have a small one. */
+  /** Maximum size of the body. Default: the limit of the server. Public routes should have a small limit. */
   readonly maxBodyBytes?: number;
   /** Whether the body is an HTML form. `body` is then a URLSearchParams object. */
   readonly form?: boolean;
-  /** Formats an error. By default, an error has the protocol's format. */
+  /**
+   * Formats an error. By default, the server's option `describe` formats it. If `describe` is missing or returns
+   * undefined, the error has the protocol's format.
+   */
   error?(error: A2AError, request: FailedRequest): RouteReply;
 }
 

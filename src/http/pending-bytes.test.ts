@@ -140,7 +140,12 @@ test('answers that are not read are limited, and the refused request keeps its i
 });
 
 test('streams of large events that are not read are disconnected at the limit, and the others go on', async (t) => {
-  const listening = await setUp(t, { limits: { maxPendingBytesPerClient: 8 * MB } });
+  const warnings: string[] = [];
+  const warn = (_fields: object, message: string) => warnings.push(message);
+  const listening = await setUp(t, {
+    logger: { ...logger, warn },
+    limits: { maxPendingBytesPerClient: 8 * MB },
+  });
   const opened: Socket[] = [];
   listening.server.on('connection', (socket: Socket) => opened.push(socket));
   for (let n = 0; n < 5; n++) await deaf(t, listening, rpc('8', 'message/stream'));
@@ -150,6 +155,7 @@ test('streams of large events that are not read are disconnected at the limit, a
     await new Promise(setImmediate);
   }
   assert.ok(opened.some(({ destroyed }) => !destroyed));
+  assert.equal(warnings[0], 'disconnected a client because too much data is in transit');
   const small = await post(listening, rpc('hi', 'message/stream'));
   assert.match(await small.text(), /"final":true/);
 });

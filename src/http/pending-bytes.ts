@@ -1,12 +1,12 @@
 /**
- * Limits the bytes that wait in memory for clients, in total and per client. These are bodies that are being received,
- * and answers that were written but not read. Small bodies and answers are not counted, because the number of
- * connections limits them.
+ * Limits the bytes that wait in memory for clients, in total and per client. These are bodies and WebSocket frames that
+ * are being received, and answers that were written but not read. Small bodies, frames and answers are not counted,
+ * because the number of connections limits them.
  */
 import { A2AError, type User } from '../protocol/index.ts';
 import type { FullReply, TransportRequest } from './request.ts';
 
-/** Bodies and answers up to this size are not counted. */
+/** Bodies, frames and answers up to this size are not counted. */
 export const UNCOUNTED_BYTES = 64 * 1024;
 
 export interface PendingLimits {
@@ -28,8 +28,9 @@ export class PendingBytes {
   }
 
   /**
-   * Counts more bytes of a client. Throws `rateLimited` or `unavailable` if there are too many. If no other bytes are
-   * counted, any number is accepted, so that even a small limit allows a large answer.
+   * Counts more bytes of a client. Throws `rateLimited` if the client then exceeds its limit, or `unavailable` if all
+   * clients together exceed the total. A limit is not checked while nothing is counted against it, so that even a small
+   * limit allows one large answer.
    */
   take(client: string, bytes: number): void {
     const held = this.#byClient.get(client) ?? 0;

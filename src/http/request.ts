@@ -18,7 +18,8 @@ export interface TransportRequest {
   /** The client's address, for limits. */
   readonly remote: string;
   /**
-   * Whether the request came over loopback. Its Host is then checked, because any web page could have sent the request.
+   * Whether the request came over loopback, or may have. Its Host must then be a loopback name or the host of the
+   * public URL, because any web page could have sent the request.
    */
   readonly local: boolean;
   /**
@@ -34,7 +35,7 @@ export interface TransportRequest {
 
 /** The connection of a request. */
 export interface RequestConnection {
-  /** Closes the connection, also in the middle of a response. */
+  /** Closes the connection, also in the middle of a response. Over HTTP/2, closes only the request's stream. */
   drop(): void;
   /** Calls the listener when the response is complete or the connection is closed. */
   onClose(listener: () => void): void;
@@ -46,7 +47,8 @@ export interface FullReply {
   /** Text, or bytes that are sent unchanged. */
   readonly body: string | Uint8Array;
   /**
-   * Function that the adapter must call when the client has read the reply, or at once if the adapter cannot know this.
+   * The adapter must call this function when the client has read the reply. An adapter that cannot know this calls it
+   * at once.
    */
   readonly release?: () => void;
 }

@@ -204,8 +204,9 @@ export function errorHeaders({ detail, kind }: A2AError): Readonly<Record<string
 }
 
 /**
- * Returns the sequence number of the last event that the client has received, from the header Last-Event-ID or the
- * parameter `after`.
+ * Returns the sequence number of the last event that the client has received. It is in the header Last-Event-ID or,
+ * without this header, in the parameter `after`. Returns undefined if there is neither. Throws `invalidParams` if the
+ * value is not a sequence number.
  */
 export function lastEventId(
   request: Pick<TransportRequest, 'header'>,

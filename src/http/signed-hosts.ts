@@ -8,7 +8,7 @@ import { A2AError } from '../protocol/index.ts';
 
 /** Number of names that are remembered. For these names, cards are signed without a limit. */
 const MAX_KNOWN = 64;
-/** Maximum number of new names in a second, of all clients and of one client. */
+/** Maximum number of new names in a second: for all clients together, and for one client. */
 const MAX_NEW = 32;
 const MAX_NEW_PER_CLIENT = 4;
 const WINDOW_MS = 1000;

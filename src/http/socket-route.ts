@@ -3,8 +3,8 @@
  *
  *   serve(agent, { sockets: [{ path: '/echo', open: (socket) => ({ message: (text) => socket.send(text) }) }] });
  *
- * Host, Origin and credentials are checked before the connection is accepted. The credential is in the Authorization
- * header. Browsers cannot send this header, so they may send the token T as the subprotocol `token.T`.
+ * Host, Origin and credentials are checked before `open` is called. The credential is in the Authorization header.
+ * Browsers cannot send this header, so they may send the token T as the subprotocol `token.T`.
  */
 import type { User } from '../protocol/index.ts';
 import type { JsonRoute } from './own-routes.ts';
@@ -61,7 +61,7 @@ export interface SocketRoute {
 
 /** Answers plain HTTP requests to the path of a WebSocket. */
 export function plainRoute({ path }: SocketRoute): JsonRoute {
-  const body = { error: 'This is a WebSocket: connect with a ws:// URL' };
+  const body = { error: 'This is a WebSocket: connect with a ws:// or wss:// URL' };
   return { verb: 'GET', path, handle: async () => ({ status: 426, body }) };
 }
 
@@ -86,8 +86,8 @@ export function tokenIn(protocols: string | undefined): string | undefined {
 }
 
 /**
- * Chooses the subprotocol. If the client offers no supported one, its token is chosen, because browsers close a
- * connection if none of the offered subprotocols is chosen. Returns undefined if there is no token either.
+ * Chooses the subprotocol. If the client offers no supported subprotocol, chooses its token, because browsers close a
+ * connection for which no offered subprotocol was chosen. Returns undefined if there is no token either.
  */
 export function chooseProtocol(
   offered: ReadonlySet<string>,

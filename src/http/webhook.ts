@@ -1,9 +1,10 @@
 /**
  * Delivers webhooks over HTTP. A request has the format of the protocol version in which the webhook was configured.
  *
- * The client chooses the URL, so requests are restricted. By default, private networks are not allowed. Redirects are
- * never followed. Each request has the headers of Standard Webhooks, so that a receiver can put events in order and
- * drop repeated events. With signing keys, the request is also signed, so that a receiver can verify the sender.
+ * The client chooses the URL, so requests are restricted. By default, private networks are not allowed. The built-in
+ * HTTP client never follows redirects. Each request has the headers of Standard Webhooks, so that a receiver can put
+ * events in order and drop repeated events. With signing keys, the request is also signed, so that a receiver can
+ * verify the sender.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { guardedRequest, networkGuard } from '../base/net/index.ts';
@@ -21,7 +22,7 @@ export interface WebhookOptions {
   readonly timeoutMs?: number;
   /**
    * Whether webhooks of 0.3 get a request for every event. By default, they get no requests for artifact updates,
-   * because each request of 0.3 contains the whole task. Webhooks of 1.0 always get every event.
+   * because each request of 0.3 contains the whole task. Webhooks of 1.0 get requests for artifact updates too.
    */
   readonly everyEvent?: boolean;
   /** Sends the requests instead of the built-in HTTP client, for example through a queue. */

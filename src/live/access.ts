@@ -2,17 +2,17 @@
  * Decides who may join a live session, and with which roles.
  *
  * A client joins with a token, which has a name and roles. Tokens are given on the command line, or issued in exchange
- * for a ticket. A ticket is in the link that `/remote` shows. It is valid once, for two minutes. Only hashes of tickets
- * and tokens are kept, and only in memory. So all tickets and tokens end with the session.
+ * for a ticket. A ticket is in the link that `/remote` shows. It can be used once, within two minutes. Only hashes of
+ * tickets and tokens are kept, and only in memory. So all tickets and tokens end with the session.
  *
- * By default, clients on this machine may join without a token until there are tokens or tickets, but not through a
- * proxy. The options `strict` and `trustProxy` change this. All clients share the session, so they have the same, empty
- * user id, like the client at the terminal.
+ * As long as no token was given and no ticket was issued, a client on this machine may join without a token. A client
+ * that connects through a proxy may not. The options `strict` and `trustProxy` change these rules. All clients share
+ * the session, so they have the same, empty user id, like the client at the terminal.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { BoundedMap, cutText, expiryClock } from '../base/index.ts';
+import { BoundedMap, expiryClock } from '../base/index.ts';
 import { type LiveClient, type LiveRole, withView } from './client/session.ts';
-import type { LiveUser } from '../coder/index.ts';
+import { displayName, type LiveUser } from '../coder/index.ts';
 import { A2AError, type User } from '../protocol/index.ts';
 import { bearerOf, isLoopbackAddress, proxyHeader, type Authenticate } from '../http/index.ts';
 
@@ -28,8 +28,8 @@ const MAX_ALL_TRIES = 120;
 const MINUTE_MS = 60_000;
 const TOKEN_BYTES = 32;
 /**
- * Size of a ticket. Its 88 bits cannot be guessed in two minutes, and its link, with an IPv4 address, has a QR code that
- * fits a terminal with 24 rows.
+ * Size of a ticket. Its 88 bits cannot be guessed in two minutes. The QR code of its link, with an IPv4 address, fits a
+ * terminal with 24 rows.
  */
 const TICKET_BYTES = 11;
 const MAX_NAME = 40;
@@ -44,13 +44,16 @@ export interface LiveToken {
 }
 
 export interface LiveAccessOptions {
-  /** The tokens from the command line. Without tokens, any local client may join. */
+  /**
+   * The tokens from the command line. Without tokens, any local client may join until a ticket is issued, unless
+   * `strict` is true.
+   */
   readonly tokens?: readonly LiveToken[] | undefined;
-  /** Whether every client needs a token, although there are no tokens yet. */
+  /** Whether every client needs a token even if `tokens` is empty. */
   readonly strict?: boolean | undefined;
   /** Whether clients behind a proxy on this machine count as local clients. */
   readonly trustProxy?: boolean | undefined;
-  /** The instruction for getting a new link. It is part of the error for a used or expired ticket. */
+  /** The instruction for getting a new link. It is part of the error for a ticket that is not accepted. */
   readonly renewal?: string | undefined;
   /** Returns the time in milliseconds. */
   readonly now?: (() => number) | undefined;
@@ -72,7 +75,7 @@ interface Ticket {
   readonly until: number;
 }
 
-/** The tries of one address in the current minute. */
+/** The number of wrong tickets that were tried since `since`. After a minute, a new count starts. */
 interface Tries {
   readonly since: number;
   count: number;
@@ -150,9 +153,9 @@ export class LiveAccess {
   }
 
   /**
-   * Exchanges a ticket for a token. Throws `unauthenticated` if the ticket is unknown, used or expired, `rateLimited`
-   * instead if too many wrong tickets were tried in the last minute, and `unavailable` if there are too many tokens. In
-   * the last case, the ticket stays valid.
+   * Exchanges a ticket for a token. Throws `unauthenticated` if the ticket is unknown, used or expired. If too many
+   * such tickets were tried within a minute, throws `rateLimited` instead. Throws `unavailable` if there are too many
+   * tokens; the ticket then stays valid.
    */
   exchange(
     ticket: string,
@@ -262,15 +265,10 @@ export class LiveAccess {
   }
 }
 
-/** Returns the id of the token with which a client was authenticated. */
+/** Returns the id of the token with which a client was authenticated, or undefined if it has no token. */
 export function tokenOf(user: User | undefined): string | undefined {
   const token = user?.['token'];
   return typeof token === 'string' ? token : undefined;
-}
-
-/** Returns the first `maxChars` characters of the name, on one line and without control characters. */
-export function displayName(name: string, maxChars: number): string {
-  return cutText(name.replaceAll(/[\p{C}\p{Z}]+/gu, ' ').trim(), maxChars);
 }
 
 /** Returns the entry with this hash. Compares all hashes, so that the timing does not reveal which one matched. */

@@ -2,9 +2,10 @@
  * Links with which a person answers one call of a live session, without a token. They are sent in notifications.
  *
  * A link is signed with a key of this process. It is valid for one confirmation request of one call, and it expires.
- * Opening it (GET) only shows the call, because mail and chat programs open links for previews. The buttons of the page
- * send a POST to links that also contain an option. A link allows or rejects the call once. It cannot add rules,
- * change content or answer questions in words. Other clients can answer the call too, and the first answer counts.
+ * Opening it (GET) only shows the call, because mail and chat programs open links for previews. Each button of the page
+ * sends a POST to another link, which also contains the chosen option. With a link, a person can only allow the call
+ * once, or reject it. A link cannot add rules, change content or answer questions in words. Other clients can answer
+ * the call too, and the first answer counts.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { BoundedMap, expiryClock } from '../base/index.ts';
@@ -19,14 +20,14 @@ import { OWN_CALL } from './session-task.ts';
 /** How long a link is valid. */
 const LINK_MS = 30 * 60_000;
 const PATH = '/session/answers';
-/** The name of the client that answers by a link. */
+/** The client name under which an answer by a link joins the session. */
 const NAME = 'link';
 const MAX_LINK_CHARS = 2048;
 /** Maximum size of a form's body. The form has no fields. */
 const MAX_BODY_BYTES = 1024;
 /**
- * Maximum number of used links that are remembered. A used link that is no longer remembered has no effect, because a
- * call accepts only one answer.
+ * Maximum number of used links that are remembered. If a link is used again after it has been forgotten, it has no
+ * effect, because the call already has its answer.
  */
 const MAX_USED = 1000;
 

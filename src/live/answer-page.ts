@@ -11,7 +11,7 @@ import {
 import { isBinary, leavesOut } from '../protocol/schema-free/index.ts';
 import { reveal } from '../base/index.ts';
 
-/** Maximum length of the shown details. The call cannot be allowed if they are longer. */
+/** Maximum length of the shown details, in characters. A call with longer details can only be rejected. */
 const MAX_CHARS = 64 * 1024;
 
 const STYLE = `:root{color-scheme:light dark}
@@ -52,7 +52,7 @@ export function callPage(call: ToolCall, buttons: readonly Button[]): RouteReply
   return page(200, title, [
     folder === undefined ? '' : `<p>in ${escaped(reveal(folder))}</p>`,
     `<pre tabindex="0">${escaped(text.slice(0, MAX_CHARS))}</pre>`,
-    isWhole ? '' : '<p>The call is too long to show here. To allow it, join the session.</p>',
+    isWhole ? '' : '<p>This page cannot show the whole call. To allow it, join the session.</p>',
     ...offered.map(
       ({ name, action }) =>
         `<form method="post" action="${escaped(action)}"><button>${escaped(reveal(name))}</button></form>`,
@@ -60,7 +60,7 @@ export function callPage(call: ToolCall, buttons: readonly Button[]): RouteReply
   ]);
 }
 
-/** Returns whether the change is shown as a diff of texts. Of a binary file, a diff has only the kind and the size. */
+/** Returns whether the change is shown as a diff of texts. The diff of a binary file shows only its kind and size. */
 function hasText({ formatted_diff, new_content }: FileDiff): boolean {
   return formatted_diff !== undefined && !isBinary(new_content);
 }

@@ -2,8 +2,8 @@
  * The conversation of a live session: its current task, the state of the turn, and the queue of prompts.
  *
  * The conversation follows the log of its task like any other client. So it also learns of turns that it has not
- * started itself. It sends its queued prompts between turns. After a failed or canceled task, the conversation continues
- * in a new task of the same context.
+ * started itself. It sends its queued prompts between turns. After a failed or canceled task, it continues in a new
+ * task of the same context.
  */
 import { rest, waitAtMost } from '../base/index.ts';
 import {
@@ -47,7 +47,7 @@ import { type Logger, type RequestHandler, type TaskStream } from '../tasks/inde
 
 /** Maximum number of attempts to send an answer while the turn changes its state. */
 const ANSWER_TRIES = 50;
-/** How long to wait for an event before a retry. */
+/** Maximum time to wait for an event before a retry. */
 const MOVEMENT_MS = 100;
 /** The delay between attempts to create or read a task while the store is unavailable. */
 const STORE_WAIT_MS = 1000;
@@ -135,12 +135,12 @@ export class Conversation {
     return this.#state === 'waiting';
   }
 
-  /** Returns the calls that wait for an answer, if the client started this turn. */
+  /** Returns the calls that wait for an answer. Returns none if another client started the turn. */
   callsFor(client: Pick<LiveClient, 'kind' | 'name'>): readonly ToolCall[] {
     return this.isWaiting && this.#heard.isTurnOf(client) ? this.#waiting.calls : [];
   }
 
-  /** Returns the position of the message in the log, or undefined if the message is not in the log yet. */
+  /** Returns the position of the message, or undefined if this process has not seen the message in a log. */
   position(messageId: string): Heard | undefined {
     return this.#heard.get(messageId);
   }
@@ -188,8 +188,8 @@ export class Conversation {
   }
 
   /**
-   * Starts a turn, or queues the prompt until the running turn ends. While the turn waits for an answer, a prompt is
-   * sent at once if `runsBeside` is true, or as an answer if `mayAnswer` is true and all open questions accept text.
+   * Starts a turn, or queues the prompt until the running turn ends. While the turn waits for an answer, a prompt with
+   * `runsBeside` is sent at once. With `mayAnswer`, it is sent as an answer if all open questions accept text.
    */
   async prompt(prompt: Prompt): Promise<TakenPrompt> {
     this.#check();
@@ -261,14 +261,17 @@ export class Conversation {
     return this.#waiting.calls.map(requestId);
   }
 
-  /** Waits while a running turn may still ask a question of `before`. Returns whether it asks only such questions. */
+  /**
+   * Waits while a running turn may still ask a question of `before`. Returns whether the turn now waits for answers to
+   * questions of `before`, and to no other questions.
+   */
   async #stillAsks(before: ReadonlySet<string>): Promise<boolean> {
     const mayAskAgain = () => this.#openRequests().some((each) => before.has(each));
     while (!this.closed && this.#state === 'busy' && mayAskAgain()) await this.#moved.promise;
     return this.#state === 'waiting' && this.#openRequests().every((each) => before.has(each));
   }
 
-  /** Cancels the turn, and drops the queued prompts unless `keepQueue`. Returns false if no turn was running. */
+  /** Cancels the turn. Drops the queued prompts, unless `keepQueue` is true. Returns false if no turn was running. */
   async cancel(call: Call, { keepQueue = false } = {}): Promise<boolean> {
     this.#check();
     // A prompt that is being sent is not dropped. Its turn is canceled after it has started.

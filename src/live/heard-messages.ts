@@ -31,7 +31,7 @@ export class HeardMessages {
   readonly #messages = new BoundedMap<Heard>(MAX_MESSAGES);
   #turn: { last?: number; by?: unknown } = {};
 
-  /** Returns whether the client sent the first message of the current turn. */
+  /** Returns whether a client of this kind and name sent the first message of the current turn. */
   isTurnOf({ kind, name }: Pick<LiveClient, 'kind' | 'name'>): boolean {
     const { by } = this.#turn;
     return isObject(by) && by['kind'] === kind && by['name'] === name;

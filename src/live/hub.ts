@@ -1,12 +1,12 @@
 /**
- * The live session: one conversation with the coding agent that the terminal, editors and other agents share.
+ * The live session: one conversation with the coding agent. The terminal, editors and other agents share it.
  *
  *   const live = await openLive({ coder, handler: server.handler, workspace, logger });
  *   const terminal = live.join({ name: 'terminal', kind: 'terminal' });
  *   for await (const item of terminal.items()) …
  *
- * conversation.ts runs the turns, follower.ts reads the session for one client, member.ts is the API of one client, and
- * ws/ connects clients over WebSocket.
+ * conversation.ts runs the turns. session-reader.ts reads the session for one client, and member.ts is the API of one
+ * client. ws/ connects clients over WebSocket.
  */
 import {
   LIVE_ROLES,
@@ -23,19 +23,20 @@ import { callWith, mapCalls, type RequestHandler, roughSize } from '../tasks/ind
 import {
   type Coder,
   callsAwaitingAnswer,
+  displayName,
+  MAX_CLIENT_NAME,
   sessionKey,
   sessionStatus,
   type SessionStatus,
 } from '../coder/index.ts';
 import { Conversation, type ConversationOptions } from './conversation.ts';
-import type { Followed, Presence } from './follower.ts';
+import type { Followed, Presence } from './session-reader.ts';
 import { Member } from './member.ts';
 import { OWN_CALL } from './session-task.ts';
-import { displayName, type LiveAccess, tokenOf } from './access.ts';
+import { type LiveAccess, tokenOf } from './access.ts';
 import { Webhooks } from './webhooks.ts';
 
 const MAX_CLIENTS = 2000;
-const MAX_NAME = 80;
 /** The minimum interval between presence updates. With many clients, the interval is longer. */
 const PRESENCE_MS = 20;
 /** Maximum total size of the earlier tasks in a snapshot. If they are larger, the oldest tasks are left out. */
@@ -105,7 +106,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   /** The read of the session that is in progress, and the read that starts after it. */
   let reading: Promise<SessionStatus> | undefined;
   let nextReading: Promise<SessionStatus> | undefined;
-  /** The earlier tasks, as they were read while `task` was the current task. */
+  /** The tasks before `task`. They are read once for each current task. */
   let before: { readonly task: string; readonly tasks: Promise<readonly Task[]> } | undefined;
   /** The calls that waited for an answer after the event `seq` of the task. */
   let pendingAt:
@@ -150,7 +151,10 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   async function revoke(client: string): Promise<void> {
     const member = [...members].find(({ self }) => self.id === client);
     const token = member ? member.token : client;
-    if (token !== undefined && access?.revoke(token)) return removeToken(token);
+    // If the webhooks of a revoked token could not be removed, revoking the token again removes them.
+    if (token !== undefined && (access?.revoke(token) || webhooks.hasAny(token))) {
+      return removeToken(token);
+    }
     if (member?.disconnect) {
       member.disconnect();
       return member.close();
@@ -196,8 +200,8 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   }
 
   /**
-   * Reads the status of the session. A read that is already in progress is not used, because its result may be out of
-   * date, and no later event would correct it. Clients that join at the same time share the next read.
+   * Reads the status of the session. If a read is already in progress, waits for the next read, which all waiting
+   * clients share. The read in progress may have missed the last change, and no later event would correct the status.
    */
   function currentStatus(): Promise<SessionStatus> {
     if (!reading) {
@@ -246,7 +250,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       workspace,
       clients: clients().slice(0, MAX_LISTED_CLIENTS),
       seq,
-      // If the conversation has moved to a new task in the meantime, `earlier` contains this task too.
+      // If the conversation has moved to a new task in the meantime, `earlier` also contains the task of this snapshot.
       ...(earlier.length > 0 && { earlier: earlier.filter(({ id }) => id !== task.id) }),
     });
   }
@@ -264,7 +268,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       }
       const self: LiveClient = {
         id: `${kind}-${++joined}`,
-        name: displayName(name, MAX_NAME) || kind,
+        name: displayName(name, MAX_CLIENT_NAME) || kind,
         kind,
         roles: withView(roles),
       };
@@ -321,8 +325,8 @@ function ownedBy(handler: RequestHandler, owner: User): RequestHandler {
 }
 
 /**
- * Returns the tasks with their history, oldest first, up to MAX_EARLIER_BYTES. Leaves out deleted tasks and tasks
- * without messages.
+ * Returns the tasks with these ids, with their history, oldest first. Leaves out deleted tasks, tasks without messages,
+ * and the oldest tasks if all together have more than MAX_EARLIER_BYTES.
  */
 async function tasksBefore(handler: RequestHandler, ids: readonly string[]): Promise<Task[]> {
   const tasks: Task[] = [];

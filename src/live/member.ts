@@ -48,7 +48,13 @@ import type { ReserveParams } from '../tasks/index.ts';
 import type { Conversation } from './conversation.ts';
 import type { Heard } from './heard-messages.ts';
 import { streamTurn, submitted, turnTask } from './turns.ts';
-import { Follower, type Followed, type LiveSink, type Presence, type Resume } from './follower.ts';
+import {
+  SessionReader,
+  type Followed,
+  type LiveSink,
+  type Presence,
+  type Resume,
+} from './session-reader.ts';
 
 /** Maximum number of buffered items per iterator. */
 const BUFFER = 64;
@@ -58,12 +64,13 @@ const SHOWN_CHARS = 500;
 export const QUEUED_KEY = 'parley.queued';
 /** The key in a request's metadata that marks the message as a prompt, which is never used as an answer. */
 const PROMPT_KEY = 'parley.prompt';
-/** The key in the metadata of a cancel request that keeps the queued prompts. */
+/** The key in the metadata of a cancel request. If its value is true, the queued prompts are kept. */
 const KEEP_QUEUE_KEY = 'parley.keepQueue';
 
 /**
- * The start of every execution id. It distinguishes the id of an execution, which is the id of its message, from the id
- * of a task. Clients choose the ids of their messages, so without this prefix a message could have the id of a task.
+ * The start of every execution id. An execution has the id of the message that starts it. The prefix distinguishes this
+ * id from the id of a task. Clients choose the ids of their messages, so without this prefix a message could have the
+ * id of a task.
  */
 const EXECUTION = 'execution-';
 
@@ -96,7 +103,7 @@ export interface MemberOptions {
 export class Member implements LiveSession {
   readonly self: LiveClient;
   readonly #options: MemberOptions;
-  readonly #followers = new Set<Follower>();
+  readonly #readers = new Set<SessionReader>();
   /** The call context of this client's requests. */
   readonly call: Call;
   #left = false;
@@ -138,22 +145,22 @@ export class Member implements LiveSession {
     requireRole(this.call.user, role);
   }
 
-  /** Starts to send the items of the session to a sink. The caller ends this with `unfollow`. */
-  follow(sink: LiveSink, resume?: Resume): Follower {
+  /** Starts to send the items of the session to a sink, until `unfollow` is called or the client leaves. */
+  follow(sink: LiveSink, resume?: Resume): SessionReader {
     this.require('view');
-    const follower = new Follower(this.#options.followed, sink, resume);
-    this.#followers.add(follower);
-    return follower;
+    const reader = new SessionReader(this.#options.followed, sink, resume);
+    this.#readers.add(reader);
+    return reader;
   }
 
-  unfollow(follower: Follower): void {
-    follower.close();
-    this.#followers.delete(follower);
+  unfollow(reader: SessionReader): void {
+    reader.close();
+    this.#readers.delete(reader);
   }
 
-  /** Passes the presence to the followers of this client. */
+  /** Passes the presence to the readers of this client. */
   announce(presence: Presence): void {
-    for (const follower of this.#followers) follower.presence(presence);
+    for (const reader of this.#readers) reader.presence(presence);
   }
 
   items(options: { after?: number; signal?: AbortSignal } = {}): AsyncIterable<LiveItem> {
@@ -164,24 +171,19 @@ export class Member implements LiveSession {
   #iterate(after: number | undefined, signal: AbortSignal | undefined): LiveFeed {
     const feed = new LiveFeed({
       limit: BUFFER,
-      onEmpty: () => follower.resume(),
-      onLeave: () => this.unfollow(follower),
+      onEmpty: () => reader.resume(),
+      onLeave: () => this.unfollow(reader),
     });
-    const leave = () => void feed.return();
-    const follower = this.follow(
+    const reader = this.follow(
       {
         snapshot: (snapshot) => feed.give({ kind: 'snapshot', snapshot }),
         event: (taskId, { event, seq = 0 }) => feed.give({ kind: 'event', taskId, seq, event }),
         presence: (presence) => void feed.give({ kind: 'presence', ...presence }),
-        end() {
-          signal?.removeEventListener('abort', leave);
-          feed.end();
-        },
+        end: () => feed.end(),
       },
       after === undefined ? undefined : { after },
     );
-    signal?.addEventListener('abort', leave, { once: true });
-    if (signal?.aborted) leave();
+    feed.closeOn(signal);
     return feed;
   }
 
@@ -191,9 +193,10 @@ export class Member implements LiveSession {
 
   /**
    * Sends a message, which is either a prompt or contains answers to questions. `http` is the call of a client over
-   * HTTP. Such a client may have received the question only in words. So while the task waits, a message from such a
-   * client that names the session's task is an answer. A message that names only the context is an answer if the client
-   * may approve, started the turn, and the text clearly answers the question.
+   * HTTP. An HTTP client may have received the question only in words. So while the task waits, the message of an HTTP
+   * client is sent as an answer if the message names the session's task. If the message names only the context, it is
+   * sent as an answer under three conditions: the client may approve, it started the turn, and the text clearly answers
+   * the question.
    */
   async send(params: MessageSendParams, http?: Call): Promise<TakenPrompt> {
     const { conversation, coder } = this.#options;
@@ -220,9 +223,9 @@ export class Member implements LiveSession {
     await this.#checkSettings(message.metadata);
     const text = textOf(message.parts).slice(0, SHOWN_CHARS);
     const shown: QueuedPrompt = { text, from: this.self.name };
-    // The text of a client over HTTP is never an answer here, because a client that does not name the task may not know
-    // that the task waits. Text from the terminal or `parley attach` is never an answer either, because it may have
-    // been typed before the question appeared. The terminal and `parley attach` send answers with `confirm`.
+    // Here, the text of an HTTP client is never an answer, because new answers of HTTP clients were sent above. Text
+    // from the terminal or `parley attach` is never an answer either, because it may have been typed before the
+    // question appeared. The terminal and `parley attach` send answers with `confirm`.
     const { kind, roles } = this.self;
     const isPrompt = kind === 'terminal' || params.metadata?.[PROMPT_KEY] === true;
     const mayAnswer = !http && !isPrompt && roles.includes('approve');
@@ -235,7 +238,7 @@ export class Member implements LiveSession {
     return answersCalls(message, this.#options.conversation.callsFor(this.self));
   }
 
-  /** Throws if the ids do not belong to this session. An execution id may stand for the id of the session's task. */
+  /** Throws if the ids do not belong to this session. `taskId` may also be an execution id of the current task. */
   checkPlace(
     place: Pick<MessageSendParams, 'tenant'> & Pick<Message, 'taskId' | 'contextId'>,
   ): void {
@@ -281,15 +284,15 @@ export class Member implements LiveSession {
     return this.#options.conversation.heard(messageId);
   }
 
-  /** Returns the session's task without its content. */
+  /** Returns the session's task without its messages, in the state `submitted`. */
   sessionTask(): Task {
     const { id, contextId } = this.#options.conversation.task;
     return submitted(id, contextId);
   }
 
   /**
-   * Returns the task as the response to a queued prompt. The task has the state of the prompt. It does not have the
-   * state of the running turn, which another client may have started.
+   * Returns the task as the response to a queued prompt. Its state is that of the prompt, and not that of the running
+   * turn, which another client may have started.
    */
   queuedTask(): Task {
     return { ...this.sessionTask(), metadata: { [QUEUED_KEY]: true } };
@@ -368,8 +371,8 @@ export class Member implements LiveSession {
   }
 
   /**
-   * Returns paths in the workspace. Requires the role `prompt`. A client with this role can also ask the agent for
-   * these paths.
+   * Returns paths in the workspace. Requires the role `prompt`. This reveals nothing new to a client with this role,
+   * because it can also ask the agent for these paths.
    */
   async files(prefix: string): Promise<readonly string[]> {
     this.require('prompt');
@@ -440,8 +443,8 @@ export class Member implements LiveSession {
   async close(): Promise<void> {
     if (this.#left) return;
     this.#left = true;
-    for (const follower of this.#followers) follower.close();
-    this.#followers.clear();
+    for (const reader of this.#readers) reader.close();
+    this.#readers.clear();
     this.#options.onLeave(this);
   }
 }

@@ -26,7 +26,7 @@ export interface Prompt extends Sendable {
 }
 
 export interface WaitingPrompt extends Prompt {
-  /** Resolves with the reason if the prompt is dropped. */
+  /** Resolves with the reason if the prompt is dropped or refused. */
   readonly forgotten: PromiseWithResolvers<A2AError>;
   /** Reports the result of the first attempt to send the prompt. */
   tried?: ((outcome: { readonly error?: unknown; readonly queued?: boolean }) => void) | undefined;

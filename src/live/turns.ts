@@ -1,4 +1,7 @@
-/** Reads one turn of a live session, beginning with a message that started it or that answered a question in it. */
+/**
+ * Reads one turn of a live session. Reading starts at a message of the turn: the prompt that started the turn, or an
+ * answer to one of its questions.
+ */
 import {
   A2AError,
   isSettled,
@@ -8,7 +11,13 @@ import {
   type Task,
   type TaskEvent,
 } from '../protocol/index.ts';
-import { type LogPage, type RequestHandler, TaskStream, trimHistory } from '../tasks/index.ts';
+import {
+  type LogPage,
+  type ReadLogParams,
+  type RequestHandler,
+  TaskStream,
+  trimHistory,
+} from '../tasks/index.ts';
 import type { Heard } from './heard-messages.ts';
 
 /**
@@ -26,7 +35,10 @@ export async function streamTurn(
   return handler.subscribe({ id, after }, call, { oneTurn: true });
 }
 
-/** Waits until the turn ends or waits for an answer. Throws if `call.signal` is aborted or the server stops. */
+/**
+ * Waits until the turn ends or waits for an answer. Does not wait if the position of the message is unknown. Throws if
+ * `call.signal` is aborted or the server stops.
+ */
 export async function turnSettled(
   handler: RequestHandler,
   heard: Heard,
@@ -46,8 +58,8 @@ export async function turnSettled(
 }
 
 /**
- * Returns the task with only this turn: the messages from the turn's message on, and the current state of the turn. If
- * the position of the message is unknown, returns the whole task.
+ * Returns the task with only this turn: its messages from the given message on, and its current state. If the position
+ * of the message is unknown, returns the whole task.
  */
 export async function turnTask(
   handler: RequestHandler,
@@ -60,7 +72,7 @@ export async function turnTask(
   let task = submitted(id, contextId);
   let after: number | undefined = 0;
   while (after !== undefined) {
-    const page: LogPage = await turnLog(handler, heard, call, after);
+    const page: LogPage = await turnLog(handler, heard, call, { after });
     for (const { event } of page.entries) task = reduce(task, event) ?? task;
     after = page.next;
   }
@@ -68,19 +80,19 @@ export async function turnTask(
 }
 
 /**
- * Returns a page of the log of the turn, after the event `from`. The log starts with the turn's message, and ends with
- * the last event of the turn so far. If the position of the message is unknown, it is the whole log of the task.
+ * Returns a page of the turn's log, after the event `from`. The log starts with the message, and ends with the last
+ * event of the turn so far. If the position of the message is unknown, the log is that of the whole task.
  */
 export async function turnLog(
   handler: RequestHandler,
   { taskId: id, at }: Heard,
   call: Call,
-  from = 0,
+  { after: from = 0, limit }: Pick<ReadLogParams, 'after' | 'limit'>,
 ): Promise<LogPage> {
+  if (at?.turn.last !== undefined && from >= at.turn.last) return { entries: [] };
   const after = at ? Math.max(from, at.seq - 1) : from;
-  const page = await handler.readLog({ id, after }, call);
-  // `last` is needed, because in gemini-cli's dialect the state of the last event does not show that the turn has
-  // ended.
+  const page = await handler.readLog({ id, after, limit }, call);
+  // In gemini-cli's dialect, the state of a turn's last event is not terminal. So its sequence number is compared too.
   const end =
     at && page.entries.findIndex(({ seq, event }) => seq === at.turn.last || endsTurn(event));
   if (end === undefined || end < 0) return page;
@@ -91,7 +103,7 @@ function endsTurn(event: TaskEvent): boolean {
   return event.kind === 'status-update' && isTerminal(event.status.state);
 }
 
-/** Returns a task that has received nothing yet. */
+/** Returns a task in the state `submitted`, without messages. */
 export function submitted(id: string, contextId: string): Task {
   return { kind: 'task', id, contextId, status: { state: 'submitted' } };
 }

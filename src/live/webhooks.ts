@@ -19,7 +19,7 @@ interface WebhookOptions {
 export class Webhooks {
   readonly #options: WebhookOptions;
   #clients: readonly LiveClient[] = [];
-  /** The URLs of the webhooks that each token has added. */
+  /** The URLs of webhooks that each token has given. */
   readonly #urls = new Map<string, Set<string>>();
 
   constructor(options: WebhookOptions) {
@@ -31,18 +31,27 @@ export class Webhooks {
     return this.#clients;
   }
 
-  /** Records that the client with this token added a webhook. */
+  /** Records that the client with this token gives the URL of a webhook. */
   added(token: string | undefined, url: string): void {
     if (token === undefined) return;
     const urls = this.#urls.get(token) ?? new Set();
     this.#urls.set(token, urls.add(url));
   }
 
-  /** Removes the webhooks that a client with this token has added. Called when the token is revoked. */
+  /** Returns whether a client with this token has given the URL of a webhook, and `removeOf` has not succeeded yet. */
+  hasAny(token: string): boolean {
+    return this.#urls.has(token);
+  }
+
+  /**
+   * Removes the webhooks of the current task whose URLs a client with this token has given. This includes webhooks of
+   * other clients with the same URL. Called when the token is revoked. If it fails, it can be called again.
+   */
   async removeOf(token: string): Promise<void> {
     const urls = this.#urls.get(token);
+    if (!urls) return;
+    await this.#remove(({ url }) => urls.has(url));
     this.#urls.delete(token);
-    if (urls) await this.#remove(({ url }) => urls.has(url));
   }
 
   /** Removes a webhook by its id in the list of clients. Returns false if there is no such webhook. */

@@ -1,8 +1,8 @@
 /**
  * The catalogue of errors. Each error has a name, codes for JSON-RPC, HTTP and google.rpc, and a default message.
  *
- * The message of an A2AError is sent to the peer, so it never contains an internal cause. Internal causes are logged
- * where they occur, with the correlation id that the peer receives.
+ * The message of an A2AError is sent to the peer, so it must never contain an internal cause. Internal causes are
+ * logged where they occur, with the correlation id that the peer receives.
  */
 export const ERRORS = {
   parse: entry(-32700, 400, 'INVALID_ARGUMENT', 'PARSE_ERROR', 'Invalid JSON payload'),
@@ -11,7 +11,7 @@ export const ERRORS = {
   methodNotFound: entry(-32601, 404, 'NOT_FOUND', 'METHOD_NOT_FOUND', 'Method not found'),
   invalidParams: entry(-32602, 400, 'INVALID_ARGUMENT', 'INVALID_PARAMS', 'Invalid parameters'),
   internal: entry(-32603, 500, 'INTERNAL', 'INTERNAL', 'Internal error'),
-  // JSON-RPC reserves -32000 for implementations. Peers use it for all failures that have no specific code.
+  // JSON-RPC reserves -32000 for implementations. Some peers use it for all failures that have no specific code.
   serverError: entry(-32000, 500, 'INTERNAL', 'SERVER_ERROR', 'Server error'),
   taskNotFound: entry(-32001, 404, 'NOT_FOUND', 'TASK_NOT_FOUND', 'Task not found'),
   taskNotCancelable: precondition(-32002, 'TASK_NOT_CANCELABLE', 'Task cannot be canceled'),

@@ -22,9 +22,12 @@ function count(more: number): void {
   if (nodes > MAX_JSON_NODES) throw tooManyNodes('JSON');
 }
 
-/** Returns the error for a request, in JSON or another format, with more than `MAX_JSON_NODES`. */
+/** Returns the error for a value that exceeds `MAX_JSON_NODES`. `what` names the value, for example `JSON`. */
 export function tooManyNodes(what: string): A2AError {
-  return new A2AError('invalidRequest', `${what} has more than ${MAX_JSON_NODES} objects and keys`);
+  return new A2AError(
+    'invalidRequest',
+    `${what} has more than ${MAX_JSON_NODES} objects, arrays and keys`,
+  );
 }
 
 function walk(value: object, depth: number): void {
@@ -58,7 +61,7 @@ export function parseJsonText(text: string): unknown {
   }
 }
 
-/** Parses `value` with a schema. Throws an `invalidParams` error that lists the invalid fields. */
+/** Parses `value` with a schema. Throws an `invalidParams` error that lists up to ten problems with their fields. */
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what = 'parameters'): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;

@@ -1,7 +1,7 @@
 /** The parameters of the operations, in the internal format. */
 import * as z from 'zod';
 import { Id, Message, Metadata, Texts } from './message.ts';
-import { Task, TaskState } from './task.ts';
+import { MAX_TASK_PAGE, Task, TaskState } from './task.ts';
 
 const tenant = Id.optional();
 const historyLength = z.int().min(0).optional();
@@ -70,7 +70,7 @@ export type SubscribeParams = z.infer<typeof SubscribeParams>;
 export const ListTasksParams = z.looseObject({
   contextId: z.string().optional(),
   status: TaskState.optional(),
-  pageSize: z.int().min(1).max(100).optional(),
+  pageSize: z.int().min(1).max(MAX_TASK_PAGE).optional(),
   pageToken: z.string().max(1024).optional(),
   historyLength,
   statusTimestampAfter: z

@@ -2,7 +2,7 @@
  * Computes a task from its log, one event at a time.
  *
  * `reduce` never throws. If the state machine does not allow an event, the task stays unchanged. `reduce` changes the
- * given task in place and returns it, so its running time depends on the size of the event and not on the size of the
+ * given task in place and returns it. So its running time depends on the size of the event, not on the size of the
  * task. It never changes an event. The arrays that `reduce` changes (the history, the list of artifacts and the parts
  * of an artifact) are never shared with an event. So one event can be applied to many tasks.
  *
@@ -14,9 +14,9 @@ import type { Task, TaskEvent, TaskState } from './task.ts';
 import { isTerminal } from './task-state.ts';
 
 /**
- * The metadata key of an artifact whose text parts are chunks of one text. The value is true. If a part with only a
- * text is appended to such an artifact, it is joined with the last part, if that has only a text too. In any other
- * artifact, the parts stay separate, because a peer may have sent them as separate items.
+ * The metadata key of an artifact whose text parts are chunks of one text. The value is true. If the last part of such
+ * an artifact and an appended part both have only a text, the two are joined. In any other artifact, the parts stay
+ * separate, because a peer may have sent them as separate items.
  */
 export const ONE_TEXT_KEY = 'parley.oneText';
 
@@ -41,7 +41,10 @@ export function refusal(state: TaskState | undefined, event: TaskEvent): string 
   return opensTurn ? undefined : `the task is ${state}: no event may follow a terminal state`;
 }
 
-/** Applies one event to the task. See the guarantees at the top of this file. */
+/**
+ * Applies one event to the task. Returns undefined if there is no task yet and the event is not a task. See the
+ * guarantees at the top of this file.
+ */
 export function reduce(task: Task | undefined, event: TaskEvent): Task | undefined {
   if (task === undefined) return event.kind === 'task' ? copyTask(event) : undefined;
   if (event.kind === 'task') return task;

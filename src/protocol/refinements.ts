@@ -1,4 +1,4 @@
-/** The conditions of the schemas that zod does not have itself. The generated checks (checks.ts) call them too. */
+/** The conditions in the schemas for which zod has no method. The generated checks (checks.ts) call them too. */
 
 export function hasOneContent({ bytes, uri }: { bytes?: unknown; uri?: unknown }): boolean {
   return (bytes === undefined) !== (uri === undefined);

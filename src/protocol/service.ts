@@ -18,7 +18,7 @@ export interface User {
 
 /** Data about a call, in addition to its parameters. */
 export interface Call {
-  /** The authenticated user. Only the server sets this field. It is never read from a request. */
+  /** The authenticated user. Only the server sets this field. A client cannot send it. */
   readonly user?: User | undefined;
   /** URIs of the extensions that are active for this call. */
   readonly extensions?: readonly string[] | undefined;

@@ -17,8 +17,8 @@ export function isFailure(state: TaskState): boolean {
 }
 
 /**
- * Returns whether the agent waits for input or authentication. In this state, a blocking send returns and a stream
- * ends.
+ * Returns whether the agent waits for input or authentication. In this state, a blocking send returns, and a stream
+ * ends unless it belongs to a session (`ExecutionRules.isSession`).
  */
 export function isInterrupted(state: TaskState): boolean {
   return state === 'input-required' || state === 'auth-required';

@@ -2,6 +2,9 @@
 import * as z from 'zod';
 import { Artifact, Message, Metadata } from './message.ts';
 
+/** Maximum number of tasks on one page of a list. */
+export const MAX_TASK_PAGE = 100;
+
 /**
  * The task states of both versions. In 0.3, `unknown` means that the state of the task is not known. In 1.0,
  * `unspecified` is the zero value. Our own agents never use these two states.
@@ -20,7 +23,10 @@ export const TaskState = z.enum([
 ]);
 export type TaskState = z.infer<typeof TaskState>;
 
-/** The state of a task, with the message that the agent sent about it. */
+/**
+ * The state of a task, with the agent's message about it. In an entry of a log, the message may also be a user's
+ * message.
+ */
 export const TaskStatus = z.looseObject({
   state: TaskState,
   message: Message.optional(),
@@ -45,15 +51,15 @@ export const Task = z.looseObject({
 });
 export type Task = z.infer<typeof Task>;
 
-/** A change of the state of a task. */
+/** A new status of a task. */
 export const TaskStatusUpdateEvent = z.looseObject({
   kind: z.literal('status-update'),
   taskId: z.string().min(1),
   contextId: z.string(),
   status: TaskStatus,
   /**
-   * Whether the state is settled (terminal or interrupted). 1.0 does not have this field. Its streams end without a
-   * final flag.
+   * Whether no further event follows until a client acts. Servers of Parley set it if the state is settled (terminal or
+   * interrupted). 1.0 does not have this field. Its streams end without a final flag.
    */
   final: z.boolean(),
   metadata: Metadata.optional(),
@@ -66,7 +72,7 @@ export const TaskArtifactUpdateEvent = z.looseObject({
   taskId: z.string().min(1),
   contextId: z.string(),
   artifact: Artifact,
-  /** Whether the parts are appended to the artifact with the same id. Otherwise they replace it. */
+  /** Whether the parts are appended to the artifact with the same id. Otherwise, the new artifact replaces it. */
   append: z.boolean().optional(),
   lastChunk: z.boolean().optional(),
   metadata: Metadata.optional(),

@@ -32,8 +32,8 @@ export class ContextCounts {
   }
 
   /**
-   * Counts the change of one task from the state `from` to the state `to`. `from` is undefined for a new task, and `to`
-   * for a deleted task.
+   * Counts the change of one task from the state `from` to the state `to`. `from` is undefined for a new task. `to` is
+   * undefined for a deleted task.
    */
   change(
     scope: number,

@@ -46,8 +46,8 @@ export function inspectStore(file: string, endedBefore: number): StoreReport | u
 export interface OwnedDeadLetter extends DeadLetter, Scope {}
 
 /**
- * Returns the latest dead letters of all owners, or undefined if the file is not a task store. Throws a StoreError if
- * the file cannot be read.
+ * Returns at most `limit` dead letters of all owners, the latest first. Returns undefined if the file is not a task
+ * store. Throws a StoreError if the file cannot be read.
  */
 export function storedDeadLetters(file: string, limit: number): OwnedDeadLetter[] | undefined {
   return reading(file, (db, number) => {

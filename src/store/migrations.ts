@@ -2,8 +2,8 @@
 import type { Schema } from '../base/sqlite/index.ts';
 
 /**
- * The condition of the index `tasks_finished`. SQLite uses the index only for queries with the same condition. A change
- * needs a new migration step, and the old step must keep its text.
+ * The condition of the index `tasks_finished`. SQLite uses the index only for queries with the same condition. If this
+ * condition changes, a new migration step is needed, and the old step must keep its text.
  */
 export const FINISHED =
   "(state = 'completed' OR state = 'canceled' OR state = 'failed' OR state = 'rejected')";

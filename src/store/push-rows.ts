@@ -1,4 +1,4 @@
-/** The rows of webhooks and dead letters, which are the same in every database. */
+/** The rows of webhooks and dead letters. SQLite and PostgreSQL return them with the same columns. */
 import type { ProtocolVersion } from '../protocol/index.ts';
 import type { DeadLetter, DuePush, PushProgress, PushRecord } from '../tasks/index.ts';
 

@@ -14,9 +14,9 @@ interface StoredTask {
 interface RemovalPlan<Task> {
   /** The tasks that are removed with all entries. */
   readonly whole: readonly Task[];
-  /** The first task, if it is large: its entries after `after` are removed. */
+  /** The first task, if it is too large to be removed as a whole. Its entries after `after` are removed. */
   readonly part?: { readonly task: Task; readonly after: number };
-  /** Number of tasks, from the first one, that need no other removal. */
+  /** Number of tasks at the start of the list for which nothing is left to remove after this transaction. */
   readonly done: number;
 }
 

@@ -1,10 +1,10 @@
 /**
  * Encrypts secrets at rest with AES-256-GCM.
  *
- * The operator can provide the key (PARLEY_SECRET_KEY). Without such a key, a random key is stored in a file, which is
- * created when the first secret is encrypted. Secrets can also be decrypted with older keys, so that a new key can be
- * introduced without losing secrets. Older keys are the operator's previous key, and all keys in the file that are not
- * used to encrypt.
+ * The operator can provide the key (PARLEY_SECRET_KEY). Without such a key, a random key is stored in the key file, if
+ * one is configured. This file is created when the first secret is encrypted. Secrets can also be decrypted with older
+ * keys, so that a new key can be introduced without losing secrets. Older keys are the operator's previous key, and all
+ * keys in the file that are not used to encrypt.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, scryptSync } from 'node:crypto';
 import { reasonOf } from '../base/index.ts';
@@ -15,7 +15,7 @@ const ALGORITHM = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
-/** The form of random keys: at least 32 bytes in base64 or base64url. Other keys may be passphrases. */
+/** The form of random keys in the key file: at least 32 bytes in base64 or base64url. */
 const RANDOM_KEY = /^[\w+/-]{43,}=*$/;
 
 /** The sources of the keys for secrets at rest. */
@@ -34,13 +34,16 @@ export interface SecretKeyOptions {
 /** A key for secrets at rest. */
 interface SecretKey {
   readonly text: string;
-  /** Whether the key is random. If not, it may be a passphrase. */
+  /**
+   * Whether the key is in the key file and has the form of a random key. Every other key is treated as a passphrase,
+   * even if it is random.
+   */
   readonly isRandom: boolean;
 }
 
 /** A key for decryption. */
 interface DecryptionKey extends SecretKey {
-  /** Whether secrets are no longer encrypted with this key. */
+  /** Whether the key is used only to decrypt. */
   readonly isOld: boolean;
 }
 
@@ -55,7 +58,8 @@ export function secretKeys(options: SecretKeyOptions) {
       const make = () => `${randomBytes(KEY_BYTES).toString('base64url')}\n`;
       inFile = linesOf(create ? readOrCreateSecret(file, make) : readSecret(file));
     } catch (error) {
-      throw new StoreError(`cannot ${create ? 'create' : 'read'} ${file}: ${reasonOf(error)}`, {
+      const action = create ? 'read or create' : 'read';
+      throw new StoreError(`cannot ${action} ${file}: ${reasonOf(error)}`, {
         hint: 'set PARLEY_SECRET_KEY, or give this user access to the file and its folder',
         cause: error,
       });
@@ -120,8 +124,9 @@ export class SecretBox {
   }
 
   /**
-   * Encrypts a text. The result consists of the nonce, the tag and the ciphertext. It can be decrypted only with the
-   * same `place`. Throws a StoreError if there is no key.
+   * Encrypts a text. The result consists of the nonce, the tag and the ciphertext. `place` says where the result is
+   * stored. The result can be decrypted only with the same `place`, so it cannot be moved. Throws a StoreError if there
+   * is no key.
    */
   seal(text: string, place: string): Uint8Array {
     const nonce = randomBytes(NONCE_BYTES);
@@ -132,14 +137,14 @@ export class SecretBox {
   }
 
   /**
-   * Decrypts a text. Returns undefined if it is damaged, or was encrypted with an unknown key or another `place`. Throws
-   * a StoreError if the key file cannot be read.
+   * Decrypts a text. Returns undefined if it is damaged, or was encrypted with an unknown key or another `place`.
+   * Throws a StoreError if the key file cannot be read.
    */
   open(sealed: Uint8Array, place: string): string | undefined {
     return this.openAny(sealed, place)?.text;
   }
 
-  /** Decrypts like `open`, and also returns whether the text was encrypted with an older key. */
+  /** Decrypts like `open`. The result also says whether the text was encrypted with an older key. */
   openAny(sealed: Uint8Array, place: string): OpenedSecret | undefined {
     if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined;
     for (const key of this.#keys.all()) {

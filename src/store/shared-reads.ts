@@ -1,8 +1,9 @@
 /**
- * A read transaction that the reads in one turn of the event loop share. Without it, each read locks the file and looks
- * for new entries in the write-ahead log, which takes several times as long as the search for one row.
+ * A read transaction that the reads in one turn of the event loop share. Without it, each read would lock the file and
+ * look for new entries in the write-ahead log. This takes several times as long as the search for one row.
  *
- * In one turn, the reads do not see what other processes write. Only one process opens a store, so this changes nothing.
+ * In one turn, the reads do not see what other processes write. This is no restriction, because only one process writes
+ * to a store.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { flushLastInTurn } from '../base/index.ts';

@@ -43,7 +43,7 @@ export function sqliteRetention(db: DatabaseSync, store: Store): StoreRetention 
   const freePages = number('freelist_count');
   const pageBytes = number('page_size')();
   const reclaims = canReclaim(db);
-  // There is no join with the log, so that a task without its status entry, which was removed in part, is found again.
+  // There is no join with the log. So a task that was removed in part, and has lost its status entry, is still found.
   const finished = new Query<FinishedRow>(
     db,
     `SELECT s.tenant, s.owner, t.task_id, t.changed,

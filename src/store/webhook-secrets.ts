@@ -1,6 +1,6 @@
 /**
- * Encrypts the webhooks of a store, because their URLs, tokens and credentials may be secret. Requests between nodes
- * that contain webhooks are encrypted, too.
+ * Encrypts the webhooks of a store, because their URLs, tokens and credentials may be secret. If a request to another
+ * node contains a webhook, the request is encrypted in the same way.
  *
  * If there is no key, a webhook with a token or credentials is refused, and other webhooks are stored in plain text. A
  * webhook whose key is missing cannot be read. It is skipped and logged, and works again when the store is opened with
@@ -20,13 +20,19 @@ export class WebhookSecrets {
     this.#logger = logger;
   }
 
-  /** Returns the encrypted webhook, or its JSON if there is no key and the webhook has no secrets. */
+  /**
+   * Returns the encrypted webhook, or its JSON if there is no key and the webhook has no token and no credentials.
+   * Throws `invalidParams` if there is no key and it has a token or credentials.
+   */
   seal(taskId: string, config: PushRecord['config']): Uint8Array | string {
     const hasSecrets = (config.token ?? config.authentication?.credentials) !== undefined;
     return this.#seal(JSON.stringify(config), place(taskId, config.id), hasSecrets);
   }
 
-  /** Returns the encrypted request to a node, or its text if there is no key and the request has no secrets. */
+  /**
+   * Returns the encrypted request to a node, or its text if there is no key and `hasSecrets` is false. Throws
+   * `invalidParams` if there is no key and `hasSecrets` is true.
+   */
   sealRequest(request: string, node: string, hasSecrets: boolean): Uint8Array | string {
     return this.#seal(request, requestPlace(node), hasSecrets);
   }
@@ -87,8 +93,8 @@ export class WebhookSecrets {
   }
 
   /**
-   * Runs `work`, which encrypts all webhooks of the store with the current key, if there are older keys. `work` returns
-   * the number of changed webhooks. Logs failures, and never throws.
+   * Runs `work` if there are older keys. `work` encrypts all webhooks of the store with the current key, and returns
+   * the number of changed webhooks. Logs failures, and never rejects.
    */
   async reseal(work: () => MaybePromise<number>): Promise<void> {
     try {
@@ -100,7 +106,10 @@ export class WebhookSecrets {
     }
   }
 
-  /** Encrypts a webhook again if it was encrypted with an older key. Otherwise returns undefined. */
+  /**
+   * Encrypts a webhook again with the current key. Returns undefined if it is already encrypted with this key, or if it
+   * cannot be decrypted.
+   */
   resealed(sealed: Uint8Array, taskId: string, configId: string): Uint8Array | undefined {
     const opened = this.#secrets.openAny(sealed, place(taskId, configId));
     return opened?.isOld ? this.#secrets.seal(opened.text, place(taskId, configId)) : undefined;

@@ -1,6 +1,6 @@
 /**
- * This process as one of several nodes that share a store. It takes over the tasks of nodes that are gone, and executes
- * requests to its tasks that other nodes have received.
+ * This process as one of several nodes that share a store. It takes over the tasks of nodes that are gone. If another
+ * node receives a request for a task that this node executes, this node handles the request.
  */
 import { A2AError } from '../protocol/index.ts';
 import { accept, type IntakeOptions, notStored } from './intake.ts';
@@ -98,7 +98,7 @@ export class ClusterNode implements ClusterMember {
   async #takeOver(): Promise<void> {
     const runtime = this.#runtime;
     this.#again = true;
-    // An executor that resumes only its own tasks (`resumes` is a function) must not get the tasks of other nodes.
+    // If `resumes` is a function, the executor resumes only its own tasks. So it must not get the tasks of other nodes.
     if (this.#takingOver || typeof runtime.executor.rules?.resumes === 'function') return;
     this.#takingOver = true;
     try {

@@ -1,7 +1,7 @@
 /**
  * Handles expired tasks. An unfinished task is ended, but kept for a while, so that clients can see how it ended. A
  * finished task is removed, unless it is being read. Both happen in sweeps. A request that finds an expired task also
- * ends or removes it (`expireTask`), so that the answer to the request does not depend on the time of the last sweep.
+ * ends it, or treats it as removed. So the answer to the request does not depend on the time of the last sweep.
  *
  * A sweep also removes old tasks (`removeOldTasks`).
  *
@@ -32,10 +32,11 @@ interface ExpiryRuntime {
 export interface ExpireOptions {
   /**
    * How long a task is kept after it was ended, in milliseconds. Later requests that find an expired task use this
-   * value too. Before the first sweep, they use the limit `keepExpiredMs`.
+   * value too. Default: the last value that a sweep was given. If no sweep was given a value, the limit
+   * `keepExpiredMs`.
    */
   readonly keepMs?: number | undefined;
-  /** How long finished tasks without an expiry time are kept. Default: forever. */
+  /** How long finished tasks are kept, if they do not expire earlier. Default: forever. */
   readonly retention?: Retention | undefined;
   /** The current time, in milliseconds. Default: `Date.now()`. */
   readonly now?: number | undefined;
@@ -55,7 +56,10 @@ export interface Expired {
  */
 const BATCH = 64;
 
-/** Runs one sweep. Never throws. An error of the store is logged and ends the sweep. */
+/**
+ * Runs one sweep. If several nodes share the store, only one of them sweeps, and the others do nothing. Never throws.
+ * An error of the store is logged and ends the sweep.
+ */
 export async function expire(runtime: ExpiryRuntime, options: ExpireOptions): Promise<Expired> {
   const { store } = runtime;
   const { keepMs = runtime.keepExpiredMs, now = Date.now() } = options;
@@ -112,8 +116,8 @@ export function hasExpired(
 }
 
 /**
- * Ends or removes one expired task. Returns `ended` or `removed`. Returns undefined if neither was done: the task is
- * being read, could not be ended, has already ended, or no longer exists.
+ * Ends or removes one expired task. Returns `ended` or `removed`. Returns undefined if it did neither, because the task
+ * is being read, could not be ended, has already ended, or no longer exists.
  */
 export async function expireTask(
   runtime: ExpiryRuntime,

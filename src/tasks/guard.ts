@@ -30,8 +30,8 @@ export interface CheckedParams {
 export type CheckAccess = (operation: OperationAccess, params: CheckedParams, call: Call) => void;
 
 /**
- * Wraps a handler so that `check` runs before every operation. The returned handler has only the operations that are
- * listed here, so a new operation cannot bypass the check.
+ * Wraps a handler so that `check` runs before every operation that has a caller. The returned handler has only the
+ * operations that `mapCalls` lists, so a new operation cannot bypass the check.
  *
  *   guardHandler(handler, ({ access }, _params, { user }) => { if (access === 'write') requireWriter(user); });
  */
@@ -43,8 +43,8 @@ export function guardHandler(handler: RequestHandler, check: CheckAccess): Reque
 }
 
 /**
- * Returns the call with another user, version or other extensions. A spread of the call would lose its signal, base and
- * traceparent, because the call of a request has getters for them.
+ * Returns the call with another user, another version or other extensions. In the call of a request, `signal`, `base`
+ * and `traceparent` are getters of its class. A spread (`...call`) would lose them.
  */
 export function callWith(call: Call, changed: Pick<Call, 'user' | 'version' | 'extensions'>): Call {
   const { user, extensions, version, headers } = call;
@@ -66,7 +66,10 @@ export function callWith(call: Call, changed: Pick<Call, 'user' | 'version' | 'e
   } satisfies Record<keyof Call, unknown>;
 }
 
-/** Wraps a handler so that every operation gets the call that `map` returns, for example with another user. */
+/**
+ * Wraps a handler so that every operation that has a caller gets the call that `map` returns, for example with another
+ * user.
+ */
 export function mapCalls(
   handler: RequestHandler,
   map: (...operation: Parameters<CheckAccess>) => Call,

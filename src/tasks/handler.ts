@@ -1,8 +1,8 @@
 /**
  * Implements every operation of the protocol with a store and an executor, independently of HTTP.
  *
- * `message/send` reads the task's log until the task is settled. `message/stream` and `tasks/resubscribe` stream the
- * log. An execution belongs to its task, so it continues after the client disconnects.
+ * By default, `message/send` reads the task's log until the task is settled. `message/stream` and `tasks/resubscribe`
+ * stream the log. An execution belongs to its task, so it continues after the client disconnects.
  */
 import { defined } from '../base/index.ts';
 import {
@@ -57,7 +57,7 @@ const HANDLER_LIMITS: RuntimeLimits = {
   keepExpiredMs: 3_600_000,
 };
 
-/** Maximum size of a page of tasks or log entries. Larger pages would block the event loop. */
+/** Rough maximum size of a page of tasks or log entries, in bytes. Larger pages would block the event loop. */
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
 /** Maximum number of entries in a page of `readLog`. */
@@ -79,7 +79,10 @@ export interface HandlerOptions {
   readonly logger?: Logger | undefined;
   readonly limits?: Partial<RuntimeLimits> | undefined;
   readonly onState?: OnState | undefined;
-  /** Returns the time in milliseconds. Requests use it to check whether a task has expired. Default: `Date.now`. */
+  /**
+   * Returns the time in milliseconds. Requests use it to check whether a task has expired, and webhooks use it for
+   * their retries. Default: `Date.now`.
+   */
   readonly now?: (() => number) | undefined;
   /** Delivers webhooks. Without it, push notifications are not supported. */
   readonly deliver?: Deliver | undefined;
@@ -89,7 +92,8 @@ export interface HandlerOptions {
   /** Whether a message with a known id returns the existing task. Default: true. */
   readonly deduplicate?: boolean | undefined;
   /**
-   * The card for authenticated callers. `true` means that the agent declares an extended card, but none is configured.
+   * The extended card. `true` means that the agent declares an extended card, but none is configured. Default: the
+   * agent has no extended card.
    */
   readonly extendedCard?: AgentCard | ((call: Call) => AgentCard) | true | undefined;
 }
@@ -108,7 +112,9 @@ export type ReadLogParams = SubscribeParams & { readonly limit?: number | undefi
  * the page.
  */
 export interface ListOptions extends Pick<ListQuery, 'total'> {
-  /** Maximum size of a page, if its tasks have a history or artifacts. A page has at least one task. Default: 8 MiB. */
+  /**
+   * Rough maximum size of a page whose tasks have a history or artifacts. Its first task may be larger. Default: 8 MiB.
+   */
   readonly maxBytes?: number | undefined;
 }
 
@@ -134,7 +140,10 @@ export interface RequestHandler extends AgentService, DeadLetterOperations {
   ) => Promise<ListTasksResult>;
   /** Creates a task that waits for its first message. */
   reserveTask: (params: ReserveParams, call?: Call) => Promise<Task>;
-  /** Returns a page of the log entries after `after`: at most `limit`, at most 500, and fewer if they are large. */
+  /**
+   * Returns a page of the log entries after `after`. The page has at most `limit` entries, and at most 500. It has
+   * fewer if the entries are large or the caller's view does not contain all of them.
+   */
   readLog: (params: ReadLogParams, call?: Call) => Promise<LogPage>;
   /**
    * Returns the time of a task's last artifact event, in milliseconds. It may be earlier than the time of the task's
@@ -142,7 +151,8 @@ export interface RequestHandler extends AgentService, DeadLetterOperations {
    */
   updatedAt: (params: TaskIdParams, call?: Call) => Promise<number | undefined>;
   /**
-   * Deletes a finished task and its log. If the task is being read, it is no longer found, and is deleted by a sweep.
+   * Deletes a finished task and its log. If the task is being read, it is no longer found, and a sweep deletes it
+   * later. Throws `unsupportedOperation` if the task is not finished.
    */
   removeTask: (params: TaskIdParams, call?: Call) => Promise<void>;
   /**
@@ -156,8 +166,8 @@ export interface RequestHandler extends AgentService, DeadLetterOperations {
    */
   expire(options: ExpireOptions): Promise<Expired>;
   /**
-   * Refuses new messages, waits up to `ms` milliseconds for executions to end, aborts the remaining ones, and closes
-   * the store.
+   * Refuses new messages, waits up to `ms` milliseconds for executions and webhooks to end, aborts the remaining ones,
+   * and closes the store. The default of `ms` is 0. Webhooks have at least one second.
    */
   close(ms?: number): Promise<void>;
   /** The number of running executions. */
@@ -271,7 +281,10 @@ export function createHandler(
     return TaskStream.read(log, live, after, opening(task, after), { view });
   }
 
-  /** Returns a `Sink.spans` function for a session (`rules.isSession`) that can have another turn, else undefined. */
+  /**
+   * Returns a function for `Sink.spans` if the task is a session (`rules.isSession`) that can have another turn.
+   * Otherwise returns undefined.
+   */
   function spansOf({ taskId, state }: LiveTask): (() => boolean) | undefined {
     const over = state !== undefined && isTerminal(state) && !mayGoOn(state);
     const spans = () => executor.rules?.isSession?.(taskId) === true;
@@ -384,7 +397,11 @@ export function createHandler(
       const spans = spansOf(live);
       if (isTerminal(task.status.state) && !spans) throw new FinishedTaskError(task);
       const first = opening(shown(task, view), seq);
-      return TaskStream.read(log, live, seq, first, { spans, oneTurn, view });
+      return TaskStream.read(log, live, seq, first, {
+        spans: oneTurn ? undefined : spans,
+        oneTurn,
+        view,
+      });
     },
     ...pushOperations(runtime),
     async getExtendedCard(_params, call = {}) {
@@ -405,7 +422,7 @@ export function createHandler(
       for (let more = true; more && read.length < limit && bytes < MAX_PAGE_BYTES;) {
         const after = read.at(-1)?.seq ?? params.after ?? 0;
         const piece = await live.read(after, Math.min(16, limit - read.length));
-        for (const entry of piece) bytes += entry.json?.length ?? 0;
+        for (const { json, event } of piece) bytes += json?.length ?? roughSize(event);
         read.push(...piece);
         more = piece.length > 0;
       }

@@ -35,7 +35,7 @@ import { timestamp } from './log/time.ts';
 /** The task that a message started or continued. The caller must dispose of `live`. */
 export interface Started {
   readonly live: LiveTask;
-  /** The task before the message, or undefined if the task is new. */
+  /** The task before the message. If the message is a repetition, the current task. Undefined if the task is new. */
   readonly before: Task | undefined;
   /** The new task as it was stored, which is entry 1 of its log. Undefined if the task existed before. */
   readonly created?: Task;
@@ -245,7 +245,7 @@ async function begin(
       try {
         await runtime.store.delete(scope, id);
       } catch {
-        // The store is unavailable. In a cluster, any node ends the task later, otherwise the next request for it.
+        // The store failed. In a cluster, a node takes over the task. Otherwise, the next request for the task ends it.
         if (live.epoch !== undefined) log.cluster?.release(id, live.epoch);
       }
       throw error;
@@ -257,8 +257,8 @@ async function begin(
 }
 
 /**
- * Accepts a message with a context id but no task id, if it answers the only task of this context that waits for input.
- * Otherwise returns undefined, and the caller starts a task.
+ * Handles a message with a context id but no task id. Accepts the message if exactly one task of this context waits, it
+ * waits for input, and the message answers it. Otherwise returns undefined, and the caller starts a task.
  */
 async function answerByContext(
   runtime: Runtime,
@@ -337,7 +337,7 @@ async function proceed(
     const asked = runtime.executor.receive?.(request, loaded.task);
     reception = asked instanceof Promise ? await asked : asked;
     if (loaded.seq !== live.seq) {
-      // No further try during an execution, which may append events faster than an asynchronous `receive` decides.
+      // A message that the execution does not take is refused: events may come faster than `receive` decides.
       if (live.running && !reception?.deliver) throw refused(live);
       continue;
     }
@@ -347,7 +347,7 @@ async function proceed(
       if (!(await log.own(live))) throw new LogMovedError('another node executes the task');
       continue;
     }
-    if (!config || live.running) break;
+    if (!config) break;
     const origin = await originOf(runtime, call, live, params);
     await push?.saveOnce(taskId, config, origin, live.stored);
     config = undefined;
@@ -375,8 +375,8 @@ async function proceed(
   deliver?.(received, stored);
   await stored;
   const started = { before, after, brief: reception?.brief === true };
+  if (execution || params.configuration?.pushNotificationConfig) await push?.attach(live);
   if (!execution) return { ...started, live: live.hold() };
-  await push?.attach(live);
   const asked = before.status.message ? [before.status.message] : [];
   // The caller folds further events into `before`, so the executor gets a copy.
   const artifacts = before.artifacts?.map((artifact) => ({
@@ -390,7 +390,7 @@ async function proceed(
   return { ...started, live: live.hold() };
 }
 
-/** Lets the node that executes the task accept a message. Returns undefined if no node executes the task any more. */
+/** Lets the node that executes the task accept a message. Returns undefined if no other node executes it any more. */
 async function sendElsewhere(
   { log }: Runtime,
   live: LiveTask,

@@ -62,3 +62,33 @@ test('a page of whole tasks ends before the one that makes it too large, and goe
   // The large one was read to know that, and nothing behind it.
   assert.deepEqual(reads, [2, 1, 2]);
 });
+
+test('a page of a log ends early if its entries are large, in a store in memory too', async () => {
+  const chunks = 40;
+  const handler = createHandler({
+    async *execute() {
+      const parts = [{ kind: 'text' as const, text: 'x'.repeat(600_000) }];
+      for (let made = 0; made < chunks; made++) {
+        yield { kind: 'artifact-update', artifact: { artifactId: 'a', parts } };
+      }
+    },
+  });
+  const parts = [{ kind: 'text' as const, text: 'hi' }];
+  const task = await handler.sendMessage({
+    message: { kind: 'message', messageId: 'm', role: 'user', parts },
+  });
+  assert.equal(task.kind, 'task');
+  const id = task.kind === 'task' ? task.id : '';
+  const pages: number[] = [];
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const { entries, next } = await handler.readLog({ id, after });
+    pages.push(entries.length);
+    after = next;
+  }
+  // The task itself and its end are entries as well.
+  assert.equal(
+    pages.reduce((sum, length) => sum + length),
+    chunks + 2,
+  );
+  assert.ok(pages[0]! < 20, `${pages[0]} entries on the first page`);
+});

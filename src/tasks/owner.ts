@@ -26,7 +26,7 @@ export type OwnerRequest =
       readonly call: Pick<Call, 'user' | 'extensions' | 'version' | 'base'>;
     };
 
-/** What the owner has done. `after` is the sequence number of the last entry before the message. */
+/** What that node has done. `after` is the sequence number of the entry after which the log must be read. */
 export interface OwnerResult {
   readonly stopped?: boolean;
   readonly after?: number;
@@ -49,8 +49,8 @@ export class NotOwnerError extends Error {
 }
 
 /**
- * Lets the node that executes the task handle a request. If that node is gone, waits until another one has taken over
- * the task, and throws the A2AError `unavailable` if this takes longer than three leases. Returns undefined if no other
+ * Lets the node that executes the task handle a request. If that node is gone, waits until another node has taken over
+ * the task. Throws the A2AError `unavailable` if this takes longer than three leases. Returns undefined if no other
  * node executes the task any more.
  */
 export async function executeElsewhere(
@@ -88,6 +88,7 @@ export async function executeElsewhere(
 /**
  * Returns how a request must be protected between the nodes. `required`: it contains the secrets of a webhook, so it
  * must be encrypted. `preferred`: it contains a message and data about the user, so it is encrypted if there is a key.
+ * Undefined: it contains neither.
  */
 function secrecyOf(request: OwnerRequest): 'preferred' | 'required' | undefined {
   if (request.kind !== 'send') return undefined;

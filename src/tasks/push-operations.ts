@@ -25,7 +25,7 @@ export interface DeadLetterParams {
 
 /** The operations on dead letters, in addition to those of the protocol. */
 export interface DeadLetterOperations {
-  /** Returns the events that could not be delivered to webhooks, newest first, at most 1000. */
+  /** Returns the latest events that could not be delivered to webhooks, up to 1000, newest first. */
   listDeadLetters: (params: DeadLetterParams, call?: Call) => Promise<readonly DeadLetter[]>;
   /**
    * Sends the events of a webhook again, starting with its first dead letter. Removes the dead letters, and returns
@@ -90,7 +90,7 @@ export function pushOperations(runtime: Runtime): PushOperations {
   };
 }
 
-/** Returns the data of a request that is stored with the webhook that the request sets. */
+/** Returns the data about a request that is stored with a webhook: the protocol version and the view of the request. */
 export async function originOf(
   runtime: Runtime,
   call: Call,

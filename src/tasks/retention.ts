@@ -1,7 +1,7 @@
 /**
- * Removes old tasks: finished tasks that ended too long ago and, if the store is too large, the finished tasks that
- * ended first. Unfinished tasks are never removed, and neither are tasks that this process has in memory because they
- * are being read. A task with events that a webhook has not received is kept for a day after its end.
+ * Removes finished tasks that ended too long ago. If the store is too large, also removes the finished tasks that ended
+ * first. Unfinished tasks are never removed, and neither are tasks that this process has in memory because they are
+ * being read. A task with events that a webhook has not received is kept for a day after its end.
  *
  * The work is done in small parts between other events, so that requests do not wait for it.
  */
@@ -44,9 +44,11 @@ export interface ClockCheck {
 const GROUP = 16;
 /** How long the removal may run before it yields to the event loop, in milliseconds. */
 const TURN_MS = 10;
-/** How long a task with undelivered events is kept. After this time, the events have become dead letters. */
+/**
+ * How long a task with undelivered events is kept after its end. After this time, the events have become dead letters.
+ */
 const KEEP_UNDELIVERED_MS = 86_400_000;
-/** If the clock was set forward by more than this time, ages are not trusted for the same time. */
+/** If the clock jumps forward by more than this, ages are not trusted for this long, in milliseconds. */
 const CLOCK_JUMP_MS = 3_600_000;
 
 /** Removes old tasks. Returns their number. Rejects if the store fails. */
@@ -72,7 +74,7 @@ export async function removeOldTasks(
     const found = await old.finished({ after, limit: GROUP });
     const isFull = (await old.size()) > maxBytes;
     const gone = isFull ? found : found.filter(({ endedAt }) => endedAt <= oldest);
-    // A request may open a task between two calls, so the tasks are checked again.
+    // A request may open a task between two calls of `remove`, so the remaining tasks are checked again.
     for (let rest = gone.filter(mayGo); rest.length > 0 && !runtime.closing;) {
       const done = await old.remove(rest);
       removed += done;

@@ -55,7 +55,7 @@ export class Runtime {
   node: { join(): Promise<void>; leave(): Promise<void> } | undefined;
   /** How long a task is kept after it was ended because it expired. */
   keepExpiredMs: number;
-  /** The clock for the expiry of tasks, in milliseconds. */
+  /** The clock for webhooks, and for the expiry of tasks that requests find, in milliseconds. */
   readonly now: () => number;
   /** The result of the clock check at the last sweep, for `removeOldTasks`. */
   clock: ClockCheck | undefined;
@@ -124,8 +124,9 @@ export class Runtime {
   }
 
   /**
-   * Opens a task in the scope. The caller must dispose of it. If its execution was interrupted or it has expired, the
-   * task is ended first. A finished task that has expired is not found.
+   * Opens a task in the scope. The caller must dispose of it. If the task has expired or its execution was interrupted,
+   * ends the task first. Throws `taskNotFound` if the scope has no such task, or if the task is finished and has
+   * expired.
    */
   async open(scope: Scope, taskId: string): Promise<LiveTask> {
     if (this.closed) throw new A2AError('unavailable', 'The server is shutting down');
@@ -137,8 +138,8 @@ export class Runtime {
       if (live.runsElsewhere) await this.#endAbandoned(live);
       if (this.#isOrphan(live) && !(await isReserved(live)) && this.#isOrphan(live)) {
         await this.interrupt(live);
-        // The end of the execution could not be stored. The executor may still hold resources for the task, so it is
-        // notified.
+        // The end of the execution may not have been stored, for example. The executor may still hold resources for the
+        // task, so it is notified.
         if (!live.lost) void this.tellCanceled(live.hold()).then(() => live[Symbol.dispose]());
       }
       return live;
@@ -245,7 +246,7 @@ export class Runtime {
   async recover(): Promise<void> {
     const { resumes } = this.executor.rules ?? {};
     await this.node?.join();
-    // The nodes of a cluster take over the tasks of all nodes, unless an executor resumes only its own tasks.
+    // The nodes of a cluster take over the tasks of all nodes, unless the executor resumes only its own tasks.
     const isShared = this.node && typeof resumes !== 'function';
     for (const head of isShared ? [] : await this.store.unfinished()) {
       if (typeof resumes === 'function' && !resumes(head.taskId)) continue;
@@ -273,8 +274,8 @@ export class Runtime {
   }
 
   /**
-   * Waits up to `ms` milliseconds for executions to end and for webhooks to be delivered. Aborts the remaining ones,
-   * and closes the store.
+   * Waits up to `ms` milliseconds for executions to end and for webhooks to be delivered. Webhooks have at least
+   * LAST_WORD_MS. Aborts the remaining executions and deliveries, and closes the store.
    */
   async close(ms: number): Promise<void> {
     this.closing = true;
@@ -290,7 +291,7 @@ export class Runtime {
 
   /**
    * Returns whether the task is unfinished, but not being executed. Also true for a task that waits for its first
-   * message.
+   * message. Always false at shutdown and in a cluster.
    */
   #isOrphan({ running, state, stored, seq }: LiveTask): boolean {
     // The nodes of a cluster take over such tasks.
@@ -322,7 +323,10 @@ export class Runtime {
   }
 }
 
-/** Returns the first message of a task. If the task was reserved, the message is in a later entry than the task. */
+/**
+ * Returns the first message of a task, or undefined if it has none yet. If the task was reserved, the message is in the
+ * entry after the task.
+ */
 async function firstMessage(live: LiveTask): Promise<Message | undefined> {
   for (const { event } of await live.read(0, 2)) {
     const message = event.kind === 'task' ? event.history?.[0] : undefined;

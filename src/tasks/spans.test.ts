@@ -109,3 +109,16 @@ test('a subscription to one turn ends with it, although other turns followed, or
   assert.deepEqual(await turn(1), ['working', 'input-required', 'working', 'completed']);
   assert.deepEqual(await turn(5), ['working', 'completed']);
 });
+
+test('a subscription to one turn that starts with the task ends where the turn waits, too', async (t) => {
+  const handler = open(t, () => true);
+  const { id } = await handler.reserveTask({});
+  const turn = async () => states(await handler.subscribe({ id }, {}, { oneTurn: true }));
+  const first = turn();
+  await handler.sendMessage({ message: says('input-required', id) });
+  assert.deepEqual(await first, ['submitted', 'working', 'input-required']);
+  await handler.sendMessage({ message: says('completed', id) });
+  const second = turn();
+  await handler.sendMessage({ message: says('completed', id) });
+  assert.deepEqual(await second, ['completed', 'working', 'completed']);
+});

@@ -13,7 +13,7 @@ export interface SweeperOptions {
    * limit `keepExpiredMs`.
    */
   readonly keepExpiredMs?: number | undefined;
-  /** How long finished tasks without an expiry time are kept. Default: forever. */
+  /** How long finished tasks are kept, if they do not expire earlier. Default: forever. */
   readonly retention?: Retention | undefined;
   readonly signal: AbortSignal;
   /** Called after each sweep. Must not throw. */

@@ -1,12 +1,13 @@
 /**
- * Converts a store's errors into `unavailable` errors, and logs the cause. An A2AError from the store is not changed.
+ * Converts most errors of a store into `unavailable` errors, and logs the cause. An A2AError from the store is not
+ * changed.
  */
 import type { MaybePromise } from '../base/index.ts';
 import { A2AError } from '../protocol/index.ts';
 import type { Logger } from './log/logger.ts';
 import type { StoreCluster, TaskStore } from './store/store.ts';
 
-/** Wraps a durable store. A store that is not durable does not fail, and is returned unchanged. */
+/** Wraps a durable store. A store that is not durable is assumed not to fail, and is returned unchanged. */
 export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskStore {
   if (!store.durable) return store;
 

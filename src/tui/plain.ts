@@ -3,9 +3,9 @@
  * on colours or symbols, and the terminal itself edits the input line.
  *
  * Each line of the input is a prompt or a command. While a question waits, the number of an option answers it, and so
- * do `/reject REASON` and `/answer TEXT`. Other text is not an answer, because the person may have begun to type it
- * before the question came. Ctrl-C stops the person's own command (`!`) or cancels the turn, and a second Ctrl-C
- * leaves.
+ * do `/reject REASON` and `/answer TEXT`. Other text is an answer only after the person has chosen the option to answer
+ * in words. Otherwise, the person may have begun to type it before the question came. Ctrl-C stops the person's own
+ * command (`!`). If no such command runs, Ctrl-C cancels the turn, and a second Ctrl-C leaves.
  */
 import { isWindows } from '../base/system/index.ts';
 import { reasonOf } from '../base/index.ts';
@@ -47,8 +47,8 @@ import type { View } from './view/view.ts';
 const WIDTH = 4000;
 const MAX_LINE = 100_000;
 /**
- * If a question follows one that was closed without an answer from this terminal, a number does not answer the new
- * question during this time.
+ * If a question was closed without an answer from this terminal, a number does not answer the next question during this
+ * time.
  */
 const REPLACED_MS = 3000;
 /** How long `dropNumber` keeps the terminal in raw mode. */
@@ -84,10 +84,11 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   let thinking: number | undefined;
   let greeted = false;
   let busy = false;
-  /** Whether an entry of the session was printed after the last `Ready.`. */
+  /** Whether an entry of the session has been finished since the last `Ready.`. */
   let unheard = false;
-  /** The id of the request that was printed last, and of the request that was answered last here. */
+  /** The id of the waiting request whose question is printed, or empty if no question waits. */
   let asked = '';
+  /** The id of the last request that was answered from this terminal. */
   let answered = '';
   /** The time when a question was last closed without an answer from this terminal. */
   let replacedAt = -Infinity;
@@ -101,7 +102,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
    * were typed.
    */
   let handed: Promise<unknown> = Promise.resolve();
-  /** The number of sent prompts whose turns have not ended. */
+  /** The number of prompts that were sent since the last `Ready.`. */
   let awaited = 0;
   let inputEnded = false;
 
@@ -202,6 +203,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   }
 
   function take(typed: string): void {
+    // This also records that the person is present.
     alerts.isReport(typed);
     if (typed.endsWith('\\')) {
       unfinished = `${unfinished}${typed.slice(0, -1)}\n`.slice(0, MAX_LINE);
@@ -377,8 +379,8 @@ class LineReader {
   }
 
   /**
-   * Removes a number that the person has typed without Enter, and calls `removed`. The terminal delivers an unfinished
-   * line only in raw mode, so this mode is on for a moment.
+   * If the unfinished line consists only of a number, removes the line and calls `removed`. The terminal delivers an
+   * unfinished line only in raw mode, so this mode is on for a moment.
    */
   dropNumber(removed: () => void): void {
     const stream = this.#stream;

@@ -301,6 +301,9 @@ test('the turn of another client uses the disk and the local shell', async (t) =
 
 test("a command runs in the editor's terminal, which the call shows", async (t) => {
   note(t, 'terminal');
+  const secrets = ['PARLEY_NTFY', 'PARLEY_PREVIOUS_SECRET_KEY', 'BASH_FUNC_git%%'];
+  for (const name of secrets) process.env[name] = 'secret';
+  t.after(() => secrets.forEach((name) => delete process.env[name]));
   const { person, editor, workspace } = await startEditor(t, { script: [[shellCall], done] });
   const prompted = person.prompt('run');
   await person.until(() => JSON.stringify(person.updates).includes('"terminalId":"t1"'));
@@ -309,7 +312,10 @@ test("a command runs in the editor's terminal, which the call shows", async (t) 
   const [{ command, args, cwd, env = [] } = {}] = editor.terminals;
   assert.deepEqual([command, args?.at(-1), cwd], ['bash', 'echo $0', workspace]);
   const values = new Map(env.map(({ name, value }) => [name, value]));
-  assert.deepEqual([values.get('OPENAI_API_KEY'), values.get('PAGER')], ['', 'cat']);
+  assert.equal(values.get('PAGER'), 'cat');
+  for (const name of [...secrets, 'OPENAI_API_KEY', 'SHELLOPTS', 'BASHOPTS']) {
+    assert.equal(values.get(name), '', name);
+  }
   const last = person.of('tool_call_update').at(-1);
   assert.deepEqual(last?.content, [{ type: 'terminal', terminalId: 't1' }]);
   assert.match(JSON.stringify(last?.rawOutput), /from the terminal/);

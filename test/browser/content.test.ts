@@ -136,6 +136,42 @@ test(
   },
 );
 
+test('a number key chooses the button that shows this number', { skip }, async (t) => {
+  const script = [call('write_file', { path: 'a.txt', content: 'x' }), says('Over.')];
+  const { url, live } = await serveSession(t, { script });
+  const terminal = live.join({ kind: 'terminal' });
+  const { page } = await visit(t, url, DESKTOP);
+  await page.getByText('Connected').waitFor();
+  await terminal.prompt('write');
+  const reject = page.getByRole('dialog').getByRole('button', { name: 'Reject', exact: true });
+  await page.getByRole('dialog').locator('.options button:enabled').first().waitFor();
+  const shown = "getComputedStyle(document.querySelector('.dialog .reject'), '::before').content";
+  const key = /\d/.exec(String(await page.evaluate(shown)))?.[0] ?? '';
+  assert.equal(await reject.getAttribute('aria-keyshortcuts'), key);
+  await page.getByRole('dialog').press(key);
+  await page.getByText('↳ You: Reject').waitFor();
+});
+
+test('the field for a reason takes the focus only once', { skip }, async (t) => {
+  const script = [call('write_file', { path: 'a.txt', content: 'x' }), says('Over.')];
+  const { url, live } = await serveSession(t, { script });
+  const terminal = live.join({ kind: 'terminal' });
+  const { page } = await visit(t, url, DESKTOP);
+  await page.getByText('Connected').waitFor();
+  await terminal.prompt('write');
+  await page.getByRole('button', { name: 'Reject with a reason…' }).click();
+  await page.keyboard.type('no');
+  assert.equal(await page.getByLabel('Reason for rejecting').inputValue(), 'no');
+  await page.keyboard.press('Tab');
+  // Another client joins, which draws the dialog again.
+  live.join({ kind: 'a2a', name: 'late client' });
+  await page.getByText('late client').first().waitFor({ state: 'attached' });
+  assert.equal(
+    await page.evaluate('document.activeElement.textContent'),
+    'Reject with this reason',
+  );
+});
+
 test('proposed content can be edited before it is written', { skip }, async (t) => {
   const script = [call('write_file', { path: 'a.txt', content: 'hello\n' }), says('Over.')];
   const { url, live, place } = await serveSession(t, { script });

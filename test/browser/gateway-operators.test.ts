@@ -78,6 +78,34 @@ test(
   },
 );
 
+test(
+  'a page that stays open over midnight shows the budget in total until the new day',
+  { skip },
+  async (t) => {
+    await using gateway = await startGateway({
+      config: {
+        budgets: { workspaces: { default: { tokens: 1000, period: 'total' } } },
+      },
+    });
+    const noon = new Date().setUTCHours(12, 0, 0, 0);
+    const tomorrow = new Date(noon + 86_400_000).toISOString().slice(0, 10);
+    const { page, trouble } = await visit(t, `${gateway.url}/console#/usage`, DESKTOP);
+    await page.clock.install({ time: noon });
+    await page.reload();
+    await page.getByLabel('Key').fill(gateway.key());
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('img', { name: 'Spending of 0 tokens' }).waitFor();
+    const asked = page.waitForRequest(
+      (request) =>
+        request.url().includes('/a2a/usage?') && request.url().includes(`to=${tomorrow}`),
+    );
+    await page.clock.fastForward('24:00:00');
+    await asked;
+    await page.getByRole('img', { name: `Spending of 0 tokens by ${tomorrow}` }).waitFor();
+    assert.deepEqual(trouble, []);
+  },
+);
+
 /** A request that each page makes. The page must be in the navigation exactly if the key may make it. */
 const NEEDED = {
   Inbox: ['GET /tasks?pageSize=1', 'GET /a2a/agents'],

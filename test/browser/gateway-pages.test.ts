@@ -107,8 +107,22 @@ test(
     const { page, trouble } = await signIn(t, { url, key, place: 'keys' }, DESKTOP);
     await page.getByRole('button', { name: 'New key' }).click();
     await page.getByLabel('Name').fill('ci');
+    for (const scope of ['tasks:read', 'tasks:write', 'agents:use', 'cards:read']) {
+      assert.ok(await page.getByLabel(scope).isChecked(), scope);
+    }
     await page.getByLabel('audit:read').check();
     await page.getByLabel('Budget in tokens').fill('1000');
+    // The server refuses a budget of 0.
+    const money = page.getByLabel('Budget in money');
+    for (const [text, isValid] of [
+      ['0', false],
+      ['0.005', true],
+      ['', true],
+    ] as const) {
+      await money.fill(text);
+      const invalid = page.locator('input:invalid');
+      assert.equal((await invalid.count()) === 0, isValid, text);
+    }
     await assertAccessible(page, 'new key');
     await page.getByRole('button', { name: 'Create the key' }).click();
     const secret = await page.locator('.secret-text').innerText();
@@ -121,14 +135,14 @@ test(
 
     await row.getByRole('button', { name: 'Edit' }).click();
     await page.getByLabel('Requests per minute').fill('60');
-    await page.getByLabel('Requests at once').fill('5');
+    await page.getByLabel('Requests in a burst').fill('5');
     await page.getByRole('button', { name: 'Save' }).click();
-    await row.getByText('60 per minute, 5 at once').waitFor();
+    await row.getByText('60 per minute, 5 in a burst').waitFor();
     // The burst stays when the rate is changed.
     await row.getByRole('button', { name: 'Edit' }).click();
     await page.getByLabel('Requests per minute').fill('90');
     await page.getByRole('button', { name: 'Save' }).click();
-    await row.getByText('90 per minute, 5 at once').waitFor();
+    await row.getByText('90 per minute, 5 in a burst').waitFor();
 
     await row.getByRole('button', { name: 'Rotate' }).click();
     await page.getByRole('button', { name: 'Rotate the key' }).click();

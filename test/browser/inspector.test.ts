@@ -111,7 +111,7 @@ test(
       const ids = log.events.map(({ seq }) => `Replay after ${seq}`);
       assert.deepEqual(await result.getByRole('button', { name: /^Replay/ }).allInnerTexts(), ids);
       await result.getByRole('button', { name: 'Replay after 1' }).click();
-      const replayed = page.getByRole('region', { name: 'Subscription after 1' }).first();
+      const replayed = page.getByRole('region', { name: 'Subscribe to task after 1' }).first();
       await replayed.getByText('last-event-id: 1').waitFor();
       await replayed.getByText('✓ ended').waitFor();
       const again = await replayed.getByRole('button', { name: /^Replay/ }).allInnerTexts();

@@ -55,6 +55,8 @@ describe('parley doctor', { concurrency: 3 }, () => {
       const { err } = await parley(['doctor', '--port', '0'], { env: { PARLEY_STORE: store } });
       assert.equal(err, '');
     }
+    const { out } = await parley(['doctor', '--port', '0', '--store', 'postgres://127.0.0.1:1/x']);
+    assert.match(out, /! secret key +PARLEY_SECRET_KEY is not set, so no secrets can be stored/);
     const typed = await parley(['doctor', '--store', 'memory']);
     assert.deepEqual([typed.code, /needs postgres:/.test(typed.err)], [2, true]);
   });

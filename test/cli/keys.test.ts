@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import keysCommand from '../../src/cli/commands/keys.ts';
 import type { Key, MadeKey } from '../../src/gateway/keys/schema.ts';
+import { A2AError } from '../../src/protocol/index.ts';
 import { assertRefused, type Ended, folder, lines, parley, start } from './support.ts';
 
 let homes = 0;
@@ -91,6 +93,16 @@ describe('parley keys', { concurrency: 3 }, () => {
     assertRefused(await keys('set', 'none', '--name', 'x'), 1, /no such key/);
   });
 
+  test('changes the currency of the amount that a key has, with and without a number of tokens', async () => {
+    const { made } = home();
+    const { key } = await made('create', '--name', 'ci', '--budget-amount', '20');
+    assert.deepEqual(key.budget, { amount: 20, currency: 'USD', period: 'month' });
+    const euro = await made('set', key.id, '--budget-currency', 'EUR', '--budget-tokens', '5');
+    assert.deepEqual(euro.key.budget, { amount: 20, currency: 'EUR', period: 'month', tokens: 5 });
+    const pound = await made('set', key.id, '--budget-currency', 'GBP', '--budget-period', 'day');
+    assert.deepEqual(pound.key.budget, { amount: 20, currency: 'GBP', period: 'day', tokens: 5 });
+  });
+
   test('rotates with an overlap, and revokes', async () => {
     const { keys, made } = home();
     const { key, secret } = await made('create', '--name', 'ci');
@@ -120,7 +132,18 @@ describe('parley keys', { concurrency: 3 }, () => {
     );
     assertRefused(await create('--rate', '0'), 2, /--rate 0/);
     assertRefused(await create('--budget-amount', '-1'), 2, /--budget-amount/);
-    assertRefused(await create('--budget-period', 'day'), 2, /needs --budget-tokens or/);
+    assertRefused(
+      await create('--budget-period', 'day'),
+      2,
+      /--budget-period needs --budget-tokens or --budget-amount/,
+    );
+    for (const tokens of [[], ['--budget-tokens', '5']]) {
+      assertRefused(
+        await create('--budget-currency', 'EUR', ...tokens),
+        2,
+        /--budget-currency needs --budget-amount/,
+      );
+    }
     assertRefused(
       await create('--budget-tokens', '5', '--budget-period', 'week'),
       2,
@@ -146,6 +169,9 @@ describe('parley keys', { concurrency: 3 }, () => {
     assertRefused(await keys('rotate', 'x', '--overlap', '31d'), 2, /: --overlap: /);
     assertRefused(await keys('create', '--name', ' '), 2, /: --name: must not be empty/);
     assertRefused(await keys('revoke', 'none'), 1, /no such key: parley keys list/);
+    // The error of the gateway is the cause of the error that is printed.
+    const inThisProcess = keysCommand('parley keys', ['revoke', 'none'], { PARLEY_HOME: place });
+    await assert.rejects(inThisProcess, ({ cause }) => cause instanceof A2AError);
   });
 
   test('shows help with an example for each action', async () => {

@@ -203,7 +203,7 @@ describe('parley -p', { concurrency: 3 }, () => {
     ]);
     const { code, out, err } = await parley(['-p', 'paint', '--model', model], here);
     assert.deepEqual([code, out], [0, 'Grey then.\n']);
-    assert.match(err, /not answered, because there is no person to ask: .*Red or blue\?/);
+    assert.match(err, /nobody could be asked, so this question was not answered: "Red or blue\?"/);
   });
 
   test('each question of a remote helper is passed over once', async (t) => {

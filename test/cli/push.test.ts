@@ -80,6 +80,55 @@ test('the owner of a task lists its dead letters and sends them again, over REST
   assert.deepEqual((await ask('ann', `${webhook}/deadLetters:retry`, 'POST')).body, { retried: 0 });
 });
 
+test('parley push says what the server did instead of an answer', async (t) => {
+  let type = 'text/html';
+  let location = '';
+  const server = createServer((request, response) => {
+    const moved = location !== '' && request.url === '/deadLetters';
+    response.writeHead(moved ? 302 : 200, moved ? { location } : { 'content-type': type });
+    response.end(type === 'text/html' ? '<h1>Welcome</h1>' : '{"deadLetters": [');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const list = () => parley(['push', 'list', `http://127.0.0.1:${port}`]);
+  assertRefused(await list(), 1, /The agent answered HTTP 200 OK with text\/html/);
+  type = 'application/json';
+  assertRefused(await list(), 1, /The agent's response is unusable: it is not JSON/);
+  location = 'https://elsewhere.example/';
+  assertRefused(await list(), 4, /redirects to https:\/\/elsewhere\.example\/, which is not/);
+});
+
+test('parley push says that there may be more dead letters than it lists', async (t) => {
+  const file = path.join(folder, 'many.db');
+  const store = sqliteStore(file);
+  t.after(() => store.close());
+  const progress = { cursor: 0, attempts: 0, dueAt: 0 };
+  for (const taskId of ['a', 'b']) {
+    const event = { kind: 'task', id: taskId, contextId: 'c', status: { state: 'completed' } };
+    const entries = [{ seq: 1, event: event as Task }];
+    store.append([{ tenant: '', owner: 'ann', taskId, contextId: 'c', expected: 0, entries }]);
+    const config = { id: 'hook', url: 'https://hook.example/' };
+    store.savePush({ taskId, config, version: '1.0', progress });
+  }
+  const give = (taskId: string, letters: number) => {
+    const key = { taskId, configId: 'hook' };
+    const changes = Array.from({ length: letters }, (_, seq) => {
+      const deadLetter = { ...key, seq, reason: 'HTTP 500', attempts: 6, at: seq };
+      return { ...key, progress, deadLetter };
+    });
+    store.savePushProgress(changes);
+  };
+  const list = () => parley(['push', 'list', '--store', `sqlite:${file}`, '--json']);
+  give('a', 999);
+  const few = await list();
+  assert.deepEqual([few.code, lines(few.out).length, few.err], [0, 999, '']);
+  give('b', 2);
+  const many = await list();
+  assert.deepEqual([many.code, lines(many.out).length], [0, 1000]);
+  assert.match(many.err, /Only the latest 1000 dead letters are listed: there may be more\./);
+});
+
 test('the operator lists the dead letters of all users from the file, while the server uses it', async (t) => {
   const file = path.join(folder, 'dead.db');
   const store = sqliteStore(file);

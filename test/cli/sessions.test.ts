@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, realpathSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { createEvent } from '../../src/agent/index.ts';
 import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { folder, lines, parley } from './support.ts';
 
@@ -48,6 +49,30 @@ describe('sessions', { concurrency: 3 }, () => {
     );
     const [automatic] = session.approvals;
     assert.deepEqual([automatic?.decision, automatic?.call], ['automatic', 'Write a.md']);
+  });
+
+  test('are printed with each result of a tool under the agent, also after an approval', async () => {
+    const here = place('approved');
+    const file = path.join(here.cwd, 'tasks.db');
+    const sessions = sqliteSessions(`${file}.sessions`);
+    const key = { app: 'coder', user: 'anonymous', id: 's1' };
+    await sessions.open(key);
+    const user = { runId: 'r1', author: 'user' };
+    const agent = { runId: 'r1', author: 'coder' };
+    const call = { id: 'c1', name: 'read_file' };
+    await sessions.append(key, [
+      createEvent(user, { content: { role: 'user', parts: [{ kind: 'text', text: 'read a' }] } }),
+      createEvent(agent, {
+        content: { role: 'model', parts: [{ kind: 'function-call', ...call, args: {} }] },
+      }),
+      createEvent(user, { actions: { answers: [{ questionId: 'c1', confirmed: true }] } }),
+      createEvent(agent, {
+        content: { role: 'user', parts: [{ kind: 'function-response', ...call, response: 'A' }] },
+      }),
+    ]);
+    await sessions.close();
+    const { out } = await parley(['export', 's1', '--store', `sqlite:${file}`], here);
+    assert.match(out, /\n## You\n\n\*Approved\.\*\n\n## Parley\n\n```\nA\n```\n$/);
   });
 
   test('of another user are not shown unless they are asked for', async () => {

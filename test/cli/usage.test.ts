@@ -57,6 +57,11 @@ describe('the command line', { concurrency: 3 }, () => {
 
   const wrong: [sentence: string, args: string[], says: RegExp][] = [
     ['an unknown command', ['sned'], /unknown command "sned": did you mean parley send\?/],
+    [
+      'an unknown action',
+      ['keys', 'update'],
+      /unknown action "update": parley keys --help lists the actions/,
+    ],
     ['an action that is missing', ['db'], /parley db needs ACTION, for example: parley db migrate/],
     ['an unknown flag', ['serve', '--prot', '1'], /unknown flag --prot: did you mean --port\?/],
     [

@@ -1,7 +1,11 @@
 /** Every node answers every request, also for a task that another node executes. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { after, test, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
+import type { Hint } from '../../src/store/postgres/hints.ts';
+import { channelOf } from '../../src/store/postgres/membership.ts';
 import { createAgent, type AgentExecutor, type Deliver } from '../../src/tasks/index.ts';
 import { within } from '../support/within.ts';
 import {
@@ -111,6 +115,54 @@ test('an answer is taken by any node, and the agent continues there', async (t) 
   const done = await answer(b, 'z');
   assert.equal(done.status.state, 'completed');
   assert.equal(textOfTask(done), '1 x, 2 y, 3 z');
+});
+
+/** Returns a function that waits for the next hint to the node that the condition accepts. */
+async function hintsTo(t: TestContext, node: TestNode, accepts: (hint: Hint) => boolean) {
+  const client = new pg.Client(database.url);
+  await client.connect();
+  t.after(() => client.end());
+  await client.query(`LISTEN "${channelOf(node.id)}"`);
+  const arrived: Hint[] = [];
+  client.on('notification', ({ payload = '' }) => {
+    const hint: Hint = JSON.parse(payload);
+    if (accepts(hint)) arrived.push(hint);
+  });
+  return async () => {
+    while (arrived.length === 0) await once(client, 'notification');
+    arrived.shift();
+  };
+}
+
+test('a node that is told of a new owner asks it for hints at once, not at the next poll', async (t) => {
+  const { agent, finish } = controlled();
+  const { a, b } = await twoNodes(t, agent);
+  const { id } = await begin(b.handler, 'go');
+  const whole = all(await a.handler.subscribe({ id }));
+  const followed = await hintsTo(t, b, ({ follow }) => follow?.includes(id) === true);
+  // A poll asks once a second, so polls alone would take ten seconds.
+  const rounds = async () => {
+    for (let round = 0; round < 10; round++) {
+      const hint: Hint = { moved: [id] };
+      await database.query('SELECT pg_notify($1, $2)', [channelOf(a.id), JSON.stringify(hint)]);
+      await followed();
+    }
+  };
+  await within('ten requests for hints', rounds(), 6000);
+  finish();
+  await within('the end of the stream', whole);
+});
+
+test('a node that takes over a waiting task tells the others', async (t) => {
+  const asker = createAgent({ name: 'Asker', description: 'Asks' }, async function* (ctx) {
+    yield (await ctx.ask('first?')).text;
+  });
+  const { a, b } = await twoNodes(t, asker);
+  const { id: taskId } = await begin(a.handler, 'go');
+  await waits(a, taskId);
+  const told = await hintsTo(t, a, ({ moved }) => moved?.includes(taskId) === true);
+  await b.handler.sendMessage({ message: says('x', { taskId }) });
+  await within('the hint', told());
 });
 
 /** Waits until a task asks for input, as a node sees it. */
@@ -235,6 +287,11 @@ test('a message to another node is stored encrypted, with the secrets of its web
   assert.doesNotMatch(String(row['body']), /token|hooks|private/);
   const task = await within('the end of the task', sent);
   assert.ok(task.kind === 'task' && task.status.state === 'completed');
+  const configs = await a.handler.listPushConfigs({ id: taskId });
+  assert.deepEqual(
+    configs.map(({ pushNotificationConfig }) => pushNotificationConfig.url),
+    ['https://hooks.example/url'],
+  );
 });
 
 test('a message to a running task that takes none is refused by every node in the same words', async (t) => {

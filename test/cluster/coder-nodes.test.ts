@@ -18,6 +18,7 @@ import {
   userMessage,
   type Place,
 } from '../coder/support.ts';
+import { RawClient } from '../live/raw-client.ts';
 import { serveSession, Watcher } from '../live/support.ts';
 import { within } from '../support/within.ts';
 import { clusterDatabase, silent } from './nodes.ts';
@@ -48,6 +49,10 @@ async function startNodes(
 const DONE: ScriptedResponse = [{ text: 'Done.' }];
 const WRITE: ScriptedResponse = [
   { call: { name: 'write_file', args: { path: 'note.txt', content: 'written' } } },
+];
+
+const WRITE_AGAIN: ScriptedResponse = [
+  { call: { name: 'write_file', args: { path: 'note.txt', content: 'again' } } },
 ];
 
 async function ask(url: string, text: string) {
@@ -155,6 +160,41 @@ test('the tasks of a live session are read at every node, but only its own proce
   assert.match(refused.body, /Nothing is served at this path/);
   const seen = await rpc(other, 'tasks/get', { id: taskId });
   assert.equal(seen.result?.id, taskId);
+});
+
+test('clients of /ws see and steer a turn that another node continues', async (t) => {
+  const place = makePlace(t);
+  const model = scriptedModel([WRITE, DONE, WRITE_AGAIN, DONE]);
+  const shared = async () => {
+    const sessions = await postgresSessions(database.url, { poolSize: 2 });
+    t.after(() => sessions.close());
+    const store = await postgresStore(database.url, { logger: silent, poolSize: 3 });
+    return { model, sessions, server: { store } };
+  };
+  const session = await serveSession(t, { ...(await shared()), place });
+  const home = join(place.home, 'other');
+  mkdirSync(home);
+  const other = await startCoder(t, { ...place, home }, await shared());
+  const phone = new RawClient(t, session.ws, 'a2a');
+  await phone.opened;
+  const file = join(place.workspace, 'note.txt');
+  await phone.say('write a note');
+  const first = await within('the question', phone.pending());
+  const answer = proceed(session.live.taskId, first.tool_call_id);
+  const answered = await rpc(other.url, 'message/send', { message: answer });
+  assert.equal(answered.result?.status.state, 'completed');
+  await within('the end of the turn', phone.state('completed'));
+  assert.equal(readFileSync(file, 'utf8'), 'written');
+  const reject = { tool_call_id: first.tool_call_id, selected_option_id: 'cancel' };
+  const late = await phone.ask('session/confirm', reject);
+  assert.match(JSON.stringify(late.error), /ALREADY_RESOLVED/);
+  // The other node has executed the last turn. The next prompt and its answer still work here.
+  await phone.say('write it again');
+  const second = await within('the second question', phone.pending(1));
+  const allow = { tool_call_id: second.tool_call_id, selected_option_id: 'proceed_once' };
+  assert.deepEqual((await phone.ask('session/confirm', allow)).result, { resolved: true });
+  await within('the end of the second turn', phone.state('completed', 2));
+  assert.equal(readFileSync(file, 'utf8'), 'again');
 });
 
 test('the tasks, sessions and artifacts of a process share a pool of connections', async () => {

@@ -404,7 +404,7 @@ test('/stats counts tokens, calls and cost', async (t) => {
   );
   await say('write');
   const { text } = await say('/stats');
-  assert.match(text, /^1 turns, 1 tool calls \(0 failed\), in \d+ s$/m);
+  assert.match(text, /^1 turn, 1 tool call \(0 failed\), in \d+ s$/m);
   assert.match(text, /^scripted: 2 requests, [1-9]\d* tokens in \(0 cached\), [1-9]\d* out$/m);
   assert.match(text, /^Cost: \$0\.0000$/m);
 });

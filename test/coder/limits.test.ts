@@ -20,6 +20,16 @@ test('a session that has used its tokens takes no more turns, and a new one does
   assert.equal((await say('hi', { contextId: 'another' })).text, 'Hello.');
 });
 
+test('/stats names the limit of the cost, and which models do not count', async (t) => {
+  const place = makePlace(t);
+  settings(place, { limits: { maxCostUsd: 5 } });
+  const { say } = await begin(t, [], { place });
+  assert.match(
+    (await say('/stats')).text,
+    /^Limit: \$5 \(models with an unknown price do not count\)$/m,
+  );
+});
+
 test('a turn that reaches the limit makes no more calls', async (t) => {
   const place = makePlace(t);
   settings(place, { limits: { maxTokens: 50 } });

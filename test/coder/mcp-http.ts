@@ -23,13 +23,13 @@ export async function startMcp(
   create: () => McpServer = () => createMcpServer(() => {}),
   wanted = 0,
   /** Answers a request that may not pass. */
-  guard?: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean,
+  guard?: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean | Promise<boolean>,
 ): Promise<McpOverHttp> {
   const asked: string[] = [];
   const http = createServer((incoming, outgoing) => {
     async function handle(): Promise<void> {
       const { method = 'GET', headers } = incoming;
-      if (guard?.(incoming, outgoing) === true) return;
+      if ((await guard?.(incoming, outgoing)) === true) return;
       const body = method === 'POST' ? await text(incoming) : undefined;
       const { method: called } = JSON.parse(body ?? '{}') as { method?: string };
       asked.push(called ?? method);

@@ -148,7 +148,7 @@ test('a server uses the model only with approval, and its tokens count', async (
   assert.equal(call.tool_name, 'mcp_sampling__tools');
   assert.match(
     call.description ?? '',
-    /The MCP server tools wants an answer .*at most 4096 tokens/,
+    /The MCP server tools asks the model to answer .*at most 4096 tokens/,
   );
   assert.deepEqual(call.input_parameters['messages'], [{ role: 'user', text: 'Hello?' }]);
   assert.deepEqual(

@@ -223,7 +223,7 @@ test('a command while the turn waits does not end its text', async (t) => {
     ...(await collected(agent.stream('Allow once', { taskId }))),
   ];
   const chunks = items.flatMap(({ event }) => (event.kind === 'artifact-update' ? [event] : []));
-  assert.match(textOf(chunks[0]?.artifact.parts ?? []), /1 turns/);
+  assert.match(textOf(chunks[0]?.artifact.parts ?? []), /1 turn,/);
   assert.deepEqual(
     chunks.flatMap(({ lastChunk }, at) => (lastChunk ? [at] : [])),
     [chunks.length - 1],

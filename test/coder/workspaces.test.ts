@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import test from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
+import { get, newTask } from './flat-support.ts';
+import { startMcp } from './mcp-http.ts';
 import { makePlace, rpc, startCoder, userMessage, type Place } from './support.ts';
 
 /** One more than are open at the same time. */
@@ -49,4 +51,25 @@ test('a workspace with a background job is kept, and its job goes on', async (t)
   const metadata = { [EXTENSION_URI]: { workspace_path: first } };
   const { result } = await rpc(url, 'message/send', { message: userMessage('and?', { metadata }) });
   assert.match(JSON.stringify(result), /"job":"job-1","command":"sleep 60","state":"running"/);
+});
+
+test('a workspace whose MCP servers are being listed is not closed for another', async (t) => {
+  const place = makePlace(t);
+  const script: ScriptedResponse[] = Array.from({ length: MANY }, () => [{ text: 'Hello.' }]);
+  const { url } = await startCoder(t, place, { script, allowClientMcp: true });
+  const reached = Promise.withResolvers<void>();
+  const opened = Promise.withResolvers<void>();
+  const mcp = await startMcp(t, undefined, 0, async () => {
+    reached.resolve();
+    await opened.promise;
+    return false;
+  });
+  const [first = '', ...others] = folders(place);
+  const mcpServers = { tools: { url: mcp.url } };
+  const id = await newTask(url, { agentSettings: { workspacePath: first, mcpServers } });
+  const listed = get(`${url}/tasks/${id}/metadata`);
+  await reached.promise;
+  for (const folder of others) assert.equal((await sayIn(url, folder))?.state, 'completed');
+  opened.resolve();
+  assert.match(JSON.stringify((await listed).body), /"name":"tools","status":"connected"/);
 });

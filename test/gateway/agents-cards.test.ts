@@ -119,3 +119,29 @@ test('nor in lists, skills, health and errors, whatever goes wrong', async (t) =
   assert.match(shown[4]!, /redirects/);
   for (const text of shown) assert.doesNotMatch(text, internal);
 });
+
+test('a relative address in a card belongs to the address to which the card has moved, also if it is cached', async (t) => {
+  const asked: string[] = [];
+  const url: string = await raw(t, (request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    if (request.method === 'POST') {
+      const error = { code: -32602, message: 'no' };
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, error }));
+    } else if (request.url !== '/moved/card.json') {
+      response.writeHead(307, { location: '/moved/card.json' }).end();
+    } else if (request.headers['if-none-match'] === '"1"') {
+      response.writeHead(304, { etag: '"1"' }).end();
+    } else {
+      const body = JSON.stringify({ ...gossip(''), url: 'rpc', additionalInterfaces: [] });
+      const type = { 'content-type': 'application/json', 'content-length': body.length };
+      response.writeHead(200, { ...type, etag: '"1"' }).end(body);
+    }
+  });
+  const gateway = behind(t, { config: { gossip: { url } } });
+  for (let fetched = 0; fetched < 2; fetched++) {
+    await gateway.agents.find('default', 'gossip')!.fetchCard();
+    await gateway.client('gossip').send('hello');
+    assert.equal(asked.at(-1), 'POST /moved/rpc');
+  }
+});

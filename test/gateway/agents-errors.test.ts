@@ -128,7 +128,7 @@ const MESSAGES: Readonly<Record<string, readonly [Answer, string, RegExp]>> = {
   redirects: [
     (response) => response.writeHead(302, { location: 'http://10.1.2.3/' }).end(),
     'AGENT_INVALID_RESPONSE',
-    /The gateway does not follow redirects/,
+    /The gateway does not follow this redirect/,
   ],
   silent: [() => {}, 'AGENT_TIMEOUT', /did not answer in time\. The message may have arrived/],
 };

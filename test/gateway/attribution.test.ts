@@ -10,7 +10,7 @@ import { test, type TestContext } from 'node:test';
 import * as z from 'zod';
 import { sqliteStore } from '../../src/store/index.ts';
 import { createAgent, type Logger } from '../../src/tasks/index.ts';
-import { until } from '../interop/support.ts';
+import { createGates, until } from '../interop/support.ts';
 import { startGateway, type RunningGateway } from '../support/gateway.ts';
 import { fakeVendor } from '../support/vendors/server.ts';
 import { remote } from './agents-support.ts';
@@ -220,4 +220,95 @@ test('a task of a model that is resumed after a restart counts for its key, whic
     assert.match(text, /"model":"m"/);
     assert.doesNotMatch(text, /parley\.caller/);
   }
+});
+
+test('an agent that has reported usage before the gateway shuts down is counted once, after the restart', async (t) => {
+  const gates = createGates();
+  const reported = (state: 'working' | 'completed', inputTokens: number) => ({
+    kind: 'status-update' as const,
+    state,
+    message: {
+      kind: 'message' as const,
+      messageId: state,
+      role: 'agent' as const,
+      parts: [{ kind: 'text' as const, text: `now ${state}` }],
+      metadata: { usage: { inputTokens, outputTokens: 1 } },
+    },
+  });
+  const agent = createAgent({ name: 'Counted', description: '' }, async function* ({ signal }) {
+    yield reported('working', 20);
+    await gates.wait('end', signal);
+    yield reported('completed', 30);
+  });
+  const { url } = await remote(t, agent);
+  const folder = mkdtempSync(path.join(tmpdir(), 'parley-attribution-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const open = () =>
+    startGateway({
+      config: { agents: { theirs: { url, usage: { tokens: 7 } } } },
+      store: sqliteStore(path.join(folder, 'tasks.db')),
+      register: path.join(folder, 'register.db'),
+      secretKey: 'a secret key',
+    });
+  const first = await open();
+  const budget = { tokens: 1000, period: 'day' as const };
+  const fields = { workspace: 'default', scopes: ['*' as const], name: 'limited', budget };
+  const { key, secret } = first.gateway.keys.create(fields, 'test');
+  const sent = await first.ask(secret, 'POST', '/a2a/tasks/sendSubscribe', {
+    message: { role: 'user', content: 'go' },
+    metadata: { agent: 'theirs' },
+  });
+  let shown = '';
+  const decoder = new TextDecoder();
+  for await (const chunk of sent.body ?? []) {
+    shown += decoder.decode(chunk, { stream: true });
+    if (shown.includes('now working')) break;
+  }
+  await first[Symbol.asyncDispose]();
+  await using second = await open();
+  assert.deepEqual(await usage(second, secret, 'by=key'), []);
+  gates.open('end');
+  const rows = await until(
+    'the usage',
+    () => usage(second, secret, 'by=key'),
+    (found) => found.length > 0,
+  );
+  assert.equal(rows.length, 1);
+  const counted = { keyId: key.id, calls: 1, inputTokens: 30, outputTokens: 1 };
+  assert.partialDeepStrictEqual(rows[0], counted);
+});
+
+test('an answer that arrives while the gateway shuts down is stored and counted', async (t) => {
+  const gates = createGates();
+  const asked = Promise.withResolvers<void>();
+  const agent = createAgent({ name: 'Late', description: '' }, async function* ({ signal }) {
+    asked.resolve();
+    await gates.wait('end', signal);
+    yield 'late';
+  });
+  const { url } = await remote(t, agent);
+  const folder = mkdtempSync(path.join(tmpdir(), 'parley-attribution-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const open = () =>
+    startGateway({
+      config: { agents: { theirs: { url, usage: { tokens: 7 } } } },
+      store: sqliteStore(path.join(folder, 'tasks.db')),
+      register: path.join(folder, 'register.db'),
+      secretKey: 'a secret key',
+    });
+  const first = await open();
+  const budget = { tokens: 1000, period: 'day' as const };
+  const fields = { workspace: 'default', scopes: ['*' as const], name: 'limited', budget };
+  const { secret } = first.gateway.keys.create(fields, 'test');
+  const sent = first.ask(secret, 'POST', '/a2a/tasks/send', {
+    message: { role: 'user', content: 'go' },
+    metadata: { agent: 'theirs' },
+  });
+  await asked.promise;
+  const closed = first[Symbol.asyncDispose]();
+  gates.open('end');
+  await Promise.allSettled([sent, closed]);
+  await using second = await open();
+  const [row] = await usage(second, secret, 'by=key');
+  assert.partialDeepStrictEqual(row, { calls: 1, failures: 0, inputTokens: 7 });
 });

@@ -162,18 +162,23 @@ describe('a field of a chat', () => {
     });
   });
 
-  test('an image at an address is refused for a vendor that does not download it', async () => {
+  test('an image or a file at an address is refused for a vendor that does not download it', async () => {
     await using gateway = await beforeVendor('openai-compatible', []);
-    const image_url = { url: 'http://169.254.169.254/a.png' };
-    const asked = openaiClient(gateway).chat.completions.create({
-      model: 'm',
-      messages: [{ role: 'user', content: [{ type: 'image_url', image_url }] }],
-    });
-    await assert.rejects(asked, (error) => {
-      assert(error instanceof OpenAI.BadRequestError);
-      assert.match(error.message, /The model m cannot download a file of this kind/);
-      return true;
-    });
+    const url = 'http://169.254.169.254/a.png';
+    for (const part of [
+      { type: 'image_url' as const, image_url: { url } },
+      { type: 'file' as const, file: { file_data: url } },
+    ]) {
+      const asked = openaiClient(gateway).chat.completions.create({
+        model: 'm',
+        messages: [{ role: 'user', content: [part] }],
+      });
+      await assert.rejects(asked, (error) => {
+        assert(error instanceof OpenAI.BadRequestError);
+        assert.match(error.message, /The model m cannot download a file of this kind/);
+        return true;
+      });
+    }
     assert.deepEqual(gateway.vendor.asked, []);
   });
 

@@ -1,7 +1,7 @@
 /** Clients that leave, deadlines and texts that gRPC cannot encode: they must not harm a task or other clients. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect } from 'node:http2';
+import { connect, constants } from 'node:http2';
 import { test, type TestContext } from 'node:test';
 import { fromJson, toBinary } from '@bufbuild/protobuf';
 import { Client, credentials, status, type ServiceError } from '@grpc/grpc-js';
@@ -208,4 +208,36 @@ test('a body over the limit of pending bytes is RESOURCE_EXHAUSTED, with the tim
     return true;
   };
   await until('refused', refused, Boolean);
+});
+
+test('an answer over the limit of pending bytes is canceled, and is not an error in the log', async (t) => {
+  const options = { limits: { maxPendingBytesPerClient: 100_000 } };
+  const { handler, errors, grpc = '' } = await setUp(t, options);
+  const parts = [{ kind: 'text' as const, text: 'x'.repeat(200_000) }];
+  const task = await handler.sendMessage({
+    message: { kind: 'message', messageId: 'm', role: 'user', parts },
+  });
+  assert.equal(task.kind, 'task');
+  const { input } = protoCodecOf('1.0').methods.get('getTask')!;
+  const body = toBinary(input, fromJson(input, { id: task.kind === 'task' ? task.id : '' }));
+  // The client's window is zero, so it reads no answer.
+  const session = connect(`http://${grpc}`, { settings: { initialWindowSize: 0 } });
+  t.after(() => session.destroy());
+  const ask = async () => {
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': `/${SERVICE}/GetTask`,
+      'content-type': 'application/grpc',
+    });
+    stream.on('error', () => {});
+    stream.end(Buffer.concat([Buffer.from([0, 0, 0, 0, body.length]), body]));
+    await once(stream, 'response');
+    return stream;
+  };
+  const first = await ask();
+  const second = await ask();
+  await once(second, 'close');
+  assert.equal(second.rstCode, constants.NGHTTP2_CANCEL);
+  assert.equal(first.closed, false);
+  assert.deepEqual(errors, []);
 });

@@ -163,7 +163,7 @@ test('an answer that begins like a command, but is none, is listed; a command is
   const ask: ScriptedResponse = [{ call: { name: 'ask_user', args: { question: 'Where?' } } }];
   const { say } = await begin(t, [ask, done]);
   const { taskId, contextId } = await say('go');
-  assert.match((await say('/stats', { taskId })).text, /requests/);
+  assert.match((await say('/stats', { taskId })).text, /1 request,/);
   assert.equal((await say('/tmp', { taskId })).state, 'completed');
   const { text } = await say('/approvals', { contextId });
   assert.match(text, /answered by \(a2a http\): \/tmp {2}/);

@@ -223,6 +223,31 @@ test('each execution has its own id, by which its turn, and only its turn, is fo
   assert.equal(new Set(ids).size, ids.length);
 });
 
+test('the log of an execution has its turn only, in pages of the requested size', async (t) => {
+  const { ways, ann, url, headers } = await executors(t);
+  const run = await ways['REST']?.({ command_path: ['memory', 'list'], args: '' });
+  await ann.state('completed');
+  await ways['REST']?.({ command_path: ['help'], args: '' });
+  await ann.state('completed', 2);
+  const log = async (query: string) => {
+    const response = await fetch(`${url}/tasks/${run?.execution_id}/events?${query}`, {
+      headers: headers('phone'),
+    });
+    return (await response.json()) as { events: { seq: number }[]; nextAfter?: number };
+  };
+  const whole = await log('after=0');
+  assert.equal(whole.nextAfter, undefined);
+  const last = whole.events.at(-1)?.seq ?? 0;
+  // A client that has read the whole turn gets nothing of the next one.
+  for (const after of [last, last + 1]) {
+    assert.deepEqual(await log(`after=${after}`), { events: [] });
+  }
+  const first = await log('after=0&limit=1');
+  assert.deepEqual(first.events, whole.events.slice(0, 1));
+  const rest = await log(`after=${first.nextAfter}`);
+  assert.deepEqual(rest.events, whole.events.slice(1));
+});
+
 test('a command that does not exist or lacks its arguments fails to start, with the reason', async (t) => {
   const { ways, ann } = await executors(t);
   for (const execute of Object.values(ways)) {

@@ -10,7 +10,7 @@ import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { localSession } from '../../src/cli/coder/stored-sessions.ts';
 import { MODE_KEY } from '../../src/coder/approval/guard.ts';
-import type { LiveSink } from '../../src/live/follower.ts';
+import type { LiveSink } from '../../src/live/session-reader.ts';
 import { writes } from '../coder/talk.ts';
 import { openSession, Watcher } from './support.ts';
 

@@ -269,8 +269,8 @@ test('a server that talks nonsense is left', async (t) => {
   }
 });
 
-test('one who does not keep up lets the connection go, and goes on where it was', async (t) => {
-  const last = 10_000;
+/** A server with one long log. It sends all events after the position that a client asks for. */
+async function longLog(t: TestContext, last = 10_000) {
   const ids = { taskId: 't', contextId: 'c' };
   const status = { state: 'submitted' };
   const task = { kind: 'task', id: 't', contextId: 'c', status };
@@ -281,11 +281,18 @@ test('one who does not keep up lets the connection go, and goes on where it was'
   const asked: (string | null)[] = [];
   const { promise: gone, resolve: leave } = Promise.withResolvers<void>();
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => 'a2a' });
-  t.after(() => server.close());
+  t.after(() => {
+    for (const socket of server.clients) socket.terminate();
+    server.close();
+  });
   server.on('connection', (socket, { url = '' }) => {
     const after = new URL(url, 'http://localhost').searchParams.get('after');
     asked.push(after);
     socket.once('close', () => leave());
+    socket.on('message', (data: Buffer) => {
+      const { id } = JSON.parse(data.toString()) as { id: number };
+      socket.send(JSON.stringify({ jsonrpc: '2.0', id, result: { clients: [self], self } }));
+    });
     if (after === null) socket.send(frame('session/snapshot', { ...snapshot, self }));
     for (let seq = Number(after ?? 0) + 1; seq <= last; seq++) {
       const event = { kind: 'status-update', ...ids, status: { state: 'working' }, final: false };
@@ -295,7 +302,12 @@ test('one who does not keep up lets the connection go, and goes on where it was'
   await once(server, 'listening');
   const address = server.address();
   assert.ok(address !== null && typeof address === 'object');
-  const session = await join(t, `http://127.0.0.1:${address.port}`);
+  return { url: `http://127.0.0.1:${address.port}`, last, asked, gone };
+}
+
+test('one who does not keep up lets the connection go, and goes on where it was', async (t) => {
+  const { url, last, asked, gone } = await longLog(t);
+  const session = await join(t, url);
   const seen: number[] = [];
   for await (const item of session.items()) {
     if (item.kind !== 'event') continue;
@@ -309,4 +321,31 @@ test('one who does not keep up lets the connection go, and goes on where it was'
     Array.from({ length: last }, (_, at) => at + 1),
   );
   assert.ok(asked.length > 1 && asked.slice(1).every((after) => Number(after) > 0));
+});
+
+test('one who leaves while the connection is let go does not come back', async (t) => {
+  const { url, asked, gone } = await longLog(t);
+  const connections: boolean[] = [];
+  const session = await join(t, url, { onConnection: (open) => void connections.push(open) });
+  for await (const item of session.items()) {
+    if (item.kind === 'event' && item.seq === 1) {
+      await gone;
+      await session.close();
+    }
+  }
+  // A connection that was begun would be open by now.
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.deepEqual([asked, connections], [[null], []]);
+});
+
+test('one who stops reading while the connection is let go can still ask', async (t) => {
+  const { url, asked, gone } = await longLog(t);
+  const session = await join(t, url);
+  for await (const item of session.items()) {
+    if (item.kind !== 'event') continue;
+    await gone;
+    break;
+  }
+  const found = await session.clients();
+  assert.deepEqual([found.length, asked.length], [1, 2]);
 });

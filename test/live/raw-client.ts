@@ -78,12 +78,16 @@ export class RawClient {
     });
   }
 
-  /** The first call that waits for an answer. */
-  async pending(): Promise<{ readonly tool_call_id: string; readonly correlationId: string }> {
+  /** The first call that waits for an answer, after `skipped` others. */
+  async pending(
+    skipped = 0,
+  ): Promise<{ readonly tool_call_id: string; readonly correlationId: string }> {
+    let left = skipped;
     const { params } = await this.frame(
       ({ method, params: told }) =>
         method === 'tasks/event' &&
-        told.event.status?.message?.parts?.[0]?.data?.confirmation_request !== undefined,
+        told.event.status?.message?.parts?.[0]?.data?.confirmation_request !== undefined &&
+        left-- === 0,
     );
     return params.event.status.message.parts[0].data;
   }

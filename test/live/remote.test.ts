@@ -4,9 +4,12 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { LiveAccess } from '../../src/live/index.ts';
 import { exchangeTicket, joinLive, ticketIn } from '../../src/live/client/index.ts';
+import { sqliteStore } from '../../src/store/sqlite.ts';
+import { makePlace } from '../coder/support.ts';
 import { networkAddress } from '../support/network-address.ts';
 import { within } from '../support/within.ts';
 import { RawClient } from './raw-client.ts';
@@ -151,6 +154,32 @@ test('a webhook of a revoked token is removed', async (t) => {
     live.clients.map(({ name }) => name),
     ['terminal'],
   );
+});
+
+test('if a webhook of a revoked token could not be removed, the next attempt removes it', async (t) => {
+  const access = new LiveAccess();
+  const place = makePlace(t);
+  const store = sqliteStore(join(place.home, 'own.db'));
+  const { url, live } = await serveSession(t, { access: { access }, place, server: { store } });
+  const { token } = await exchangeTicket(url, access.issueTicket(['view', 'prompt']));
+  const params = {
+    taskId: live.taskId,
+    pushNotificationConfig: { url: 'https://hooks.example/x' },
+  };
+  const set = { jsonrpc: '2.0', id: 1, method: 'tasks/pushNotificationConfig/set', params };
+  assert.equal((await post(url, set, bearer(token))).status, 200);
+  const terminal = live.join({ kind: 'terminal' });
+  const names = () => live.clients.map(({ name }) => name);
+  const failing = t.mock.method(store, 'deletePush', () => {
+    throw new Error('the disk is full');
+  });
+  await assert.rejects(terminal.revoke('token-1'));
+  assert.equal((await fetch(`${url}/tasks`, { headers: bearer(token) })).status, 401);
+  assert.deepEqual(names(), ['terminal', 'webhook hooks.example']);
+  failing.mock.restore();
+  await terminal.revoke('token-1');
+  assert.deepEqual(names(), ['terminal']);
+  await assert.rejects(terminal.revoke('token-1'), /No such client/);
 });
 
 test('a client with a token does not get the secrets of webhooks', async (t) => {

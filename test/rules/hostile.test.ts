@@ -87,7 +87,7 @@ test('a million wrong items in a list are one complaint, made at once', async (t
   }
 });
 
-test('JSON with more objects and keys than anybody needs is refused', async (t) => {
+test('JSON with more objects, arrays and keys than anybody needs is refused', async (t) => {
   const url = await start(t);
   const keys = Array.from({ length: MAX_JSON_NODES + 1 }, (_, at) => `"k${at}":1`).join();
   assert.equal((await call(url, message(`,"metadata":{${keys}}`))).error?.code, -32600);

@@ -168,6 +168,29 @@ test('keys that arrive together do not answer: a terminal that does not mark pas
   assert.doesNotMatch(visible(), /✓ Edit/);
 });
 
+test('an arrow key and Enter that arrive together do not answer', async (t) => {
+  const { type, sees, visible } = await draftThenRequest(t, 'I have ');
+  await sees(/Tab or ↑ ↓ to answer/);
+  type('\u0015');
+  await sees(/❯ (?!I have)/);
+  // Ink reports the arrow key and Enter in two input events.
+  type(`${UP}${ENTER}`);
+  await sleep(PAUSE_MS);
+  assert.match(visible(), /Tab or ↑ ↓ to answer/);
+  type('\t');
+  await sees(/❯ 1 Allow once/);
+});
+
+test('a number that arrives together with a paste does not answer', async (t) => {
+  const { type, sees, visible } = await draftThenRequest(t, 'I have ');
+  await sees(/Tab or ↑ ↓ to answer/);
+  type('\t');
+  await sees(/❯ 1 Allow once/);
+  type('1\u001b[200~ of the pasted words\u001b[201~');
+  await sees(/1 of the pasted words/);
+  assert.doesNotMatch(visible(), /✓ Edit/);
+});
+
 test('--plain: a number that was begun before a question was printed does not answer it', async (t) => {
   const terminal = openTerminal('test/tui/run.ts', ['--plain', '--play', 'later thought'], {
     columns: 80,

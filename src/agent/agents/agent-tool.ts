@@ -3,10 +3,10 @@
  * is the response to the call.
  *
  * The agent shares the state and the artifacts of the caller. The caller's run shows each event of the agent
- * (`actions.delegated`), but does not store it, so the caller's model does not see it. When the agent asks questions,
- * the call asks the same questions. Their ids then begin with the id of the call (`call_1/…`). Any process can resume
- * the agent's run with the answers. The id of the agent's session is derived from the call. This session is deleted
- * when the agent's run ends or is canceled.
+ * (`actions.delegated`). It does not store these events, so the caller's model does not see them. When the agent asks
+ * questions, the call asks the same questions. In the caller's run, their ids begin with the id of the call
+ * (`call_1/…`). Any process can resume the agent's run with the answers. The id of the agent's session is derived from
+ * the call. This session is deleted when the agent's run ends or is canceled.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import type { Agent } from '../agent.ts';
@@ -186,7 +186,7 @@ async function follow(
   return { questions, error, text: final.text };
 }
 
-/** Returns an inbox with the caller's answers to the agent's questions. */
+/** Returns an inbox for the agent. It takes the answers to the agent's questions from the caller's inbox. */
 function inboxFor(outer: AnswerInbox, callId: string): AnswerInbox {
   return {
     take(question) {

@@ -1,10 +1,11 @@
 /**
  * Makes the tool calls of one model answer. Yields the progress of the calls, and each outcome when it arrives.
  *
- * - A call of a sequential tool runs after all earlier calls of the answer have ended, and later calls wait for it. The
- *   other calls run concurrently.
- * - Questions do not wait. A person can see and answer the questions of all calls at once. The exception is a question
- *   that depends on an earlier call (`Tool.confirmsAfter`). It is asked when that call has ended.
+ * - A call of a sequential tool runs after all earlier calls of the model answer have ended. Later calls wait for it.
+ *   All other calls run concurrently.
+ * - The questions of `Tool.confirm` do not wait, so a person can see and answer them for all calls at once. The
+ *   exception is a question that depends on an earlier call (`Tool.confirmsAfter`). It is asked when that call has
+ *   ended.
  * - A call has ended when its response is stored. So after a crash, the stored events show which calls cannot have
  *   begun.
  */
@@ -36,7 +37,7 @@ interface Entry {
   /** Whether the call may have been active when an earlier process ended. Such a call is not repeated. */
   readonly mayHaveBegun: boolean;
   phase: 'unprepared' | 'preparing' | 'ready' | 'running' | 'asking' | 'ended';
-  /** The prepared call. */
+  /** Set from the start of the preparation until the call's response or question. */
   work?: CallWork;
   /** The earlier call on which the question of this call depends. */
   asksAfter?: Entry | undefined;
@@ -101,7 +102,10 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
     follow(entry, entry.work!.run());
   }
 
-  /** Continues every call that does not have to wait. Returns the ids of the calls that now have to wait. */
+  /**
+   * Continues every call that does not have to wait. Returns the ids of the calls that have to wait and are now to be
+   * shown as waiting.
+   */
   function advance(): string[] {
     const waiting: string[] = [];
     const earlier: Entry[] = [];
@@ -152,7 +156,7 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
       if (event) {
         entry.work = undefined;
         shown.delete(entry.call.part.id);
-        // Later calls begin only after this event is stored.
+        // Calls that wait for this call begin only after this event is stored.
         yield event;
       }
       entry.phase = event ? (event.actions.questions ? 'asking' : 'ended') : 'ready';
@@ -170,7 +174,10 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
 
 interface Outcome {
   readonly entry: Entry;
-  /** The event with the call's response or question, or undefined if the call is prepared and can run. */
+  /**
+   * The event with the call's response or question. Undefined if the call is prepared and can run, or if there is a
+   * `failure`.
+   */
   readonly event: Event | undefined;
   readonly failure?: { readonly error: unknown };
 }
@@ -190,7 +197,7 @@ function nextOutcome(outcomes: Outcome[], entries: readonly Entry[]): Outcome | 
 /**
  * Returns the entries of the calls. A call that was made before the run was resumed may have begun, with two
  * exceptions. It has not begun if it had to wait for an earlier call that has no response either. It has not begun if
- * its question was unanswered until now.
+ * its question was unanswered until the run was resumed.
  */
 function entriesOf({ scope, calls, tools, made }: CallsSetup): Entry[] {
   const blocked = scope.inner.index.blockedCalls();
@@ -216,7 +223,7 @@ function asksLater(entry: Entry, earlier: readonly Entry[]): boolean {
   return entry.asksAfter !== undefined;
 }
 
-/** Returns a call whose question now has an answer, together with the answer. */
+/** Returns the first call whose question now has an answer, and the answer. Returns undefined if there is no answer. */
 function firstAnswered(
   entries: readonly Entry[],
   { index, inbox }: Pick<Run, 'index' | 'inbox'>,

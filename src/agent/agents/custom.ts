@@ -26,7 +26,7 @@ export type CustomAgentYield = string | EventFields | Event;
 /** The function that does the work of a custom agent. */
 export type CustomAgentFunction = (context: RunContext) => AsyncIterable<CustomAgentYield>;
 
-/** The name, the description and the hooks of a custom agent. */
+/** The options of `customAgent`. */
 export interface CustomAgentOptions extends Omit<WorkflowOptions, 'subAgents'> {
   /** The agents that the custom agent runs with `ctx.run`. */
   readonly subAgents?: readonly Agent[];

@@ -1,7 +1,7 @@
 /**
  * An agent's instruction is a text with placeholders. `{key}` is replaced with a value of the state, and
- * `{artifact.name}` with the text of an artifact. A missing value is an error, but `{key?}` and `{artifact.name?}` are
- * then replaced with an empty text. `{{key}}` is the literal text `{key}`.
+ * `{artifact.name}` with the text of an artifact. A missing value is an error. With a question mark, as in `{key?}` and
+ * `{artifact.name?}`, a missing value is an empty text instead. `{{key}}` stands for the literal text `{key}`.
  *
  * Inserted values are not searched for placeholders.
  */

@@ -43,7 +43,10 @@ export interface LlmAgentOptions {
    * `outputSchema`.
    */
   readonly outputKey?: string;
-  /** The schema of the answer, which must then be JSON. The run fails if the answer does not match the schema. */
+  /**
+   * The schema of the answer. If it is set, the answer must be JSON. The run fails if the answer does not match the
+   * schema.
+   */
   readonly outputSchema?: z.ZodType;
   /** The schema of the arguments when the agent is used as a tool. Default: one string, `request`. */
   readonly inputSchema?: z.ZodObject;
@@ -59,7 +62,7 @@ export interface LlmAgentOptions {
 
 /**
  * Maximum number of times that an agent compacts its conversation because the model refused it as too long. The count
- * starts again when the run is resumed.
+ * starts again when the agent runs again, for example after the run was resumed.
  */
 const MAX_REFUSED = 2;
 
@@ -138,9 +141,9 @@ async function* converse(scope: RunScope, conversation: Conversation): AsyncGene
   const history = () => historyOf(scope.events, { ...view, openCalls: true });
   /** The ids of the calls that were made since the run was started or resumed. */
   const made = new Set<string>();
-  /** Whether the conversation may be compacted. After a failed attempt, it is false until the run is resumed. */
+  /** Whether the conversation may be compacted. False after a failed attempt. */
   let compacts = options.compaction !== false && view.include === 'default';
-  /** The number of times that the model has refused the conversation as too long. */
+  /** The number of refusals as too long after which a compaction was attempted. */
   let refused = 0;
 
   for (;;) {
@@ -172,7 +175,7 @@ async function* converse(scope: RunScope, conversation: Conversation): AsyncGene
       const isTooLong = error instanceof ModelError && error.code === 'too-long';
       if (!isTooLong || !compacts || refused >= MAX_REFUSED) throw error;
       refused++;
-      // The size of the context window was unknown or wrong. The model has learned it from this error.
+      // The size of the context window was unknown or wrong. A vendor's model has corrected it because of this error.
       const atOnce = { ...(options.compaction || undefined), atTokens: 0 };
       const summed = await compact(scope, model, view, atOnce);
       if (summed === undefined || summed === 'failed') throw error;
@@ -207,7 +210,9 @@ async function requestOf(
   };
 }
 
-/** Returns the actions for the answer's event, and data about its calls. An answer without calls ends the agent's work. */
+/**
+ * Returns the actions for the answer's event, and data about its calls. An answer without calls ends the agent's work.
+ */
 function completed(
   { content }: ModelAnswer,
   scope: RunScope,

@@ -1,6 +1,6 @@
 /**
- * Sends one request to a model, and calls the hooks before and after the request. Yields the chunks as they arrive,
- * and then the complete answer as one event.
+ * Sends one request to a model, and calls the hooks before and after the request. A hook can also give the answer
+ * instead of the model. Yields texts, thoughts and files as they arrive, and then the complete answer as one event.
  */
 import { defined, type JsonObject } from '../../base/index.ts';
 import type { ContentPart } from '../content.ts';
@@ -33,7 +33,7 @@ export interface ModelCall {
 
 export interface CompletedAnswer {
   readonly actions: Actions;
-  /** The ids of the calls of long-running tools, which stay open. */
+  /** The ids of the calls of long-running tools. These calls stay open until their response arrives. */
   readonly longRunning: readonly string[];
   /** The ids of the calls of sequential tools. */
   readonly sequential: readonly string[];

@@ -1,8 +1,8 @@
 /**
  * Runs agents in parallel. Each agent has its own branch and does not see the events of the other branches.
  *
- * An agent continues only after its last event was stored and shown. An agent that waits for a person does not block
- * the other agents. When an agent fails, the run ends and the other agents are aborted.
+ * An agent continues only after its previous event was stored and shown. An agent that waits for a person does not
+ * block the other agents. When an agent fails, the run ends and the other agents are aborted.
  */
 import type { Agent, RunContext } from '../agent.ts';
 import type { Event } from '../event.ts';
@@ -64,8 +64,8 @@ async function* runInParallel(
 }
 
 /**
- * Collects the steps of all lanes in the order of their arrival. Each agent has one lane. A lane continues only when
- * `ask` is called for it.
+ * Each agent has one lane, which reads the agent's events. This class collects the steps of all lanes in the order of
+ * their arrival. A lane continues only when `ask` is called for it.
  */
 class Arrivals {
   /** The number of requested steps that `next` has not returned yet. */

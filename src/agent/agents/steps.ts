@@ -1,7 +1,8 @@
 /**
  * The common part of sequences and loops.
  *
- * A checkpoint is stored after each agent, so that a resumed run continues with the agent that waited.
+ * A checkpoint is stored after each agent that has finished, so that a resumed run continues with the first unfinished
+ * agent.
  */
 import type { JsonValue } from '../../base/index.ts';
 import type { Agent, RunContext } from '../agent.ts';
@@ -10,8 +11,8 @@ import { runScopeOf, type RunScope } from '../run/run-context.ts';
 import { Waits } from '../run/run-index.ts';
 
 /**
- * Runs the agents in order. In a loop, the number of the round is part of each agent's path, and an escalation ends the
- * loop but not the sequences around it.
+ * Runs the agents in order. In a loop, the number of the round is part of each agent's path. An escalation ends the
+ * loop, but not the sequences around the loop.
  */
 export async function* runSteps(
   context: RunContext,
@@ -54,8 +55,9 @@ function progressOf(noted: JsonValue | undefined): { round: number; step: number
 }
 
 /**
- * Returns whether an agent has escalated since the last checkpoint of this sequence or of an enclosing sequence. This
- * happens if the process ended after the escalation and before the next checkpoint was stored.
+ * Returns whether one of the agents, or of their sub-agents, has escalated since the last checkpoint of this sequence
+ * or of an agent around it. The sub-agents of a loop do not count. There is such an escalation only if the process
+ * ended before the next checkpoint was stored.
  */
 function hasEscalated({ events, runId, path }: RunScope, agents: readonly Agent[]): boolean {
   const names = new Set<string>();

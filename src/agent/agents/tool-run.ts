@@ -23,7 +23,10 @@ import { failedResponse, ToolError, type ToolErrorType } from '../tool-error.ts'
 import { jsonResponse } from '../tool-result.ts';
 import { RichResponse, Waiting, type Tool, type ToolContext } from '../tool.ts';
 
-/** Maximum length of any response, in characters of JSON. Tools made with `tool`, and MCP tools, have a lower limit. */
+/**
+ * Maximum length of any response, in characters of its text or JSON. Tools made with `tool`, and MCP tools, have a
+ * lower limit.
+ */
 const MAX_RESPONSE = 1_000_000;
 
 export interface CallSetup {
@@ -39,8 +42,8 @@ export interface CallSetup {
 }
 
 /**
- * A call that is ready to run. `parse` of the tool, if there is one, has checked the arguments, unless a `beforeTool`
- * hook has replaced them.
+ * A call that is ready to run. If the tool has `parse`, this function has checked the arguments. Arguments from a
+ * `beforeTool` hook are not checked.
  */
 interface ReadyCall extends ToolInvocation {
   readonly context: ToolContext;
@@ -49,7 +52,10 @@ interface ReadyCall extends ToolInvocation {
 export class CallWork {
   readonly #setup: CallSetup;
   readonly #changes: Changes;
-  /** The arguments for questions: those of the call, of its confirmation or of a `beforeTool` hook, before `parse`. */
+  /**
+   * The arguments that questions show. They are the arguments of the call or of its confirmation, before `parse`, or
+   * the arguments that a `beforeTool` hook has returned.
+   */
   #args: JsonObject = {};
   #ready: ReadyCall | undefined;
   #transferTo: string | undefined;

@@ -16,7 +16,7 @@ import {
 
 /** The limit of `memoryArtifacts`. */
 export interface MemoryArtifactsOptions {
-  /** Maximum total size of all artifacts, in characters. Default: 256 Mi. */
+  /** Maximum total size of all versions of all artifacts, in characters. Default: 256 Mi. */
   readonly maxSize?: number;
 }
 

@@ -126,9 +126,9 @@ const PLACES_PER_WORD = 8;
 const MAX_OFFLINE_CHARS = 100_000;
 
 /**
- * Returns an embedding model that needs no network. The model hashes each word, ignoring case, to a few positions of
- * a vector, each with a sign. Then it normalizes the vector. Texts with common words get similar vectors, and the
- * same text always gets the same vector. The model does not consider the meaning of words.
+ * Returns an embedding model that needs no network. The model hashes each word, ignoring case, to a few positions of a
+ * vector, each with a sign. Then it normalizes the vector. Texts that share words get similar vectors, and the same
+ * text always gets the same vector. The model does not consider the meaning of words.
  */
 export function offlineEmbeddings(): EmbeddingModel {
   return {

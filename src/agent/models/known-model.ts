@@ -1,5 +1,5 @@
 /**
- * Checks whether a vendor has a model, so that a misspelled name is refused when it is chosen and not at the first
+ * Checks whether a vendor has a model. So a misspelled name is refused when it is chosen, and not only at the first
  * request.
  *
  * The name is refused only if the list of models does not contain it. Usually the model itself is requested first, and

@@ -223,6 +223,13 @@ test('an address that a server listens on becomes one that a client can use', ()
   assert.equal(baseURL('0.0.0.0:8080'), 'http://127.0.0.1:8080/v1');
   assert.equal(baseURL(':8080'), 'http://127.0.0.1:8080/v1');
   assert.equal(baseURL('https://gpu.example'), 'https://gpu.example/v1');
+  assert.equal(baseURL('gpu.example'), 'http://gpu.example:11434/v1');
+  assert.equal(baseURL('[2001:db8::1]'), 'http://[2001:db8::1]:11434/v1');
+  // 80 is the default port of http, and so no longer in the URL.
+  assert.equal(baseURL('gpu.example:80'), 'http://gpu.example/v1');
+  assert.equal(baseURL('[2001:db8::1]:80'), 'http://[2001:db8::1]/v1');
+  assert.equal(baseURL('gpu.example:80/api'), 'http://gpu.example/api');
+  assert.equal(baseURL(':80'), 'http://127.0.0.1/v1');
   assert.equal(baseURL(''), 'http://127.0.0.1:11434/v1');
   assert.match(
     serverOf('ollama', { OLLAMA_HOST: 'a b' })!.problem!('m').message,

@@ -17,7 +17,10 @@ import { isWindow } from './too-long.ts';
 
 const MAX_BYTES = 8 * 1024 * 1024;
 const MAX_MODELS = 2000;
-/** Maximum number of models for which Ollama is asked about their abilities. Ollama lists the latest models first. */
+/**
+ * Maximum number of models whose abilities are requested from Ollama. These are the first models in its list, which are
+ * the latest.
+ */
 const MAX_SHOWN = 12;
 
 /** One model in the list of a server. */
@@ -33,8 +36,8 @@ export interface ServedModel {
 export type AskedServer = Pick<ModelServer, 'vendor' | 'baseURL' | 'apiKey' | 'local'>;
 
 /**
- * A model name. Control characters, line breaks and invisible characters are refused, because they could forge the text
- * in which the name is shown.
+ * A model name. Control characters, line breaks and invisible characters are refused, because with them a name could
+ * change how the text around it looks.
  */
 const Name = z
   .string()
@@ -87,7 +90,10 @@ const Props = z.object({ default_generation_settings: z.object({ n_ctx: Tokens }
 
 const fetch = boundedFetch(MAX_BYTES);
 
-/** Returns the models of a server that can answer prompts. Rejects if the server has no list or does not answer. */
+/**
+ * Returns the models of a server, without those that certainly cannot answer prompts, such as embedding models. Rejects
+ * if the server has no list or does not answer.
+ */
 export async function listModels(server: AskedServer, signal: AbortSignal): Promise<ServedModel[]> {
   if (server.local === 'ollama') return ollamaModels(server, signal);
   if (server.local === 'lmstudio') {
@@ -107,7 +113,7 @@ export async function listModels(server: AskedServer, signal: AbortSignal): Prom
 /**
  * Returns the size of the context window that is in use for a model, or undefined if the server does not report it. LM
  * Studio reports it only while the model is loaded. For a model that is not loaded, Ollama reports only the size in the
- * Modelfile, if there is one.
+ * Modelfile, if there is one. Rejects if the server does not answer or sends an invalid answer.
  */
 export async function contextWindowAt(
   server: AskedServer,
@@ -171,8 +177,8 @@ function show(server: AskedServer, model: string, signal: AbortSignal): Promise<
 }
 
 /**
- * Returns the size in a model's Modelfile. Without it, Ollama uses a size that depends on the machine, and not the size
- * with which the model was trained.
+ * Returns the size in a model's Modelfile, or undefined if the Modelfile has no size. Without a size in the Modelfile,
+ * Ollama uses a size that depends on the machine, not the size with which the model was trained.
  */
 function ownSize(shown: Shown | undefined): number | undefined {
   const [, size] = /^num_ctx\s+(\d+)/m.exec(shown?.parameters ?? '') ?? [];
@@ -230,7 +236,7 @@ export function fetchFrom(
   });
 }
 
-/** The error of a server that does not answer with a list. */
+/** The error for a server that answers with an HTTP status other than success. */
 export class ListError extends Error {
   readonly status: number;
 
@@ -240,12 +246,17 @@ export class ListError extends Error {
   }
 }
 
-/** Returns the address of the list of models. A model has the same address, with its name added. */
+/**
+ * Returns the address of the list of models. The address of one model is this address, followed by `/` and the name of
+ * the model.
+ */
 export function modelsAddress({ baseURL }: AskedServer): string {
   return `${baseURL.replace(/\/$/, '')}/models`;
 }
 
-/** Returns the address of a path outside the OpenAI-compatible API, which ends with `/v1`. */
+/**
+ * Returns the address of a path outside the OpenAI-compatible API. The `/v1` of this API is removed from the base URL.
+ */
 function rootOf({ baseURL }: AskedServer, path: string): string {
   return `${baseURL.replace(/(\/v1)?\/?$/, '')}${path}`;
 }

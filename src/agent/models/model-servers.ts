@@ -1,7 +1,7 @@
 /**
- * Finds the server behind the prefix of a model name: a vendor (`google:NAME`), a model server on this machine
- * (`ollama:NAME`), or a provider of the settings (`PROVIDER:NAME`). Reads keys from environment variables,
- * and base URLs from the settings or from environment variables.
+ * Finds the server behind the prefix of a model name. It is a vendor (`google:NAME`), a model server on this machine
+ * (`ollama:NAME`), or a provider of the settings (`PROVIDER:NAME`). Reads keys from environment variables, and base
+ * URLs from the settings or from environment variables.
  */
 import { defined } from '../../base/index.ts';
 import { ModelError } from '../model.ts';
@@ -12,7 +12,10 @@ export interface ModelProvider {
   /** The API of the server. Default: `openai-compatible`. */
   readonly type?: string | undefined;
   readonly baseUrl?: string | undefined;
-  /** The name of the environment variable that contains the key. Without it, no key is sent. */
+  /**
+   * The name of the environment variable that contains the key. Without it, no key is sent, except that `ollama`,
+   * `lmstudio` and `vllm` use their own variables (LOCAL_SERVERS).
+   */
   readonly apiKeyVariable?: string | undefined;
   /** The size of the context window of models that have no size of their own. */
   readonly contextWindow?: number | undefined;
@@ -21,7 +24,7 @@ export interface ModelProvider {
 /** Providers by the prefix of their models: `{ router: { baseUrl: 'https://router.example/v1' } }`. */
 export type ModelProviders = Readonly<Record<string, ModelProvider>>;
 
-/** The model servers that `ollama:NAME` and the like use. */
+/** The prefixes of model servers on this machine, as in `ollama:NAME`. */
 export type LocalServer = 'ollama' | 'lmstudio' | 'vllm';
 
 interface LocalServerEntry {
@@ -91,9 +94,7 @@ export interface ModelServer {
   /** The provider in the settings, if there is one. */
   readonly entry?: ModelProvider;
   readonly local?: LocalServer;
-  /** Whether a person has set the address, in the settings or by a variable. */
-  readonly isConfigured: boolean;
-  /** The reason why the server cannot be used, for the model with this name. */
+  /** Returns the error for requests to the model with this name. Undefined if the server can be used. */
   readonly problem?: (model: string) => ModelError;
 }
 
@@ -145,7 +146,6 @@ function vendorServer(prefix: string, vendor: Vendor, env: VendorEnvironment): M
     vendor,
     baseURL: baseURL ?? '',
     keyVariable,
-    isConfigured: given !== undefined,
     ...defined({ apiKey, problem }),
   };
 }
@@ -165,7 +165,6 @@ function providerServer(prefix: string, env: VendorEnvironment, entry: ModelProv
     vendor,
     baseURL: addressOf(vendor, baseUrl) ?? '',
     entry,
-    isConfigured: true,
     ...defined({ apiKey, keyVariable: apiKeyVariable, problem }),
   };
 }
@@ -188,7 +187,6 @@ function localServer(
     vendor: COMPATIBLE,
     baseURL,
     local: prefix,
-    isConfigured: entry?.baseUrl !== undefined || given !== undefined,
     ...defined({ apiKey, keyVariable, entry, problem }),
   };
 }
@@ -203,7 +201,9 @@ function hostAddress(given: string, standard: string): string {
   const host = given.startsWith(':') ? `127.0.0.1${given}` : given;
   const url = URL.parse(hasScheme ? given : `http://${host}`);
   if (!url) return given;
-  if (!hasScheme && url.port === '') url.port = port;
+  // `url.port` is empty for port 80 too, so the port is looked for in the text before the path.
+  const hasPort = /^[^/\\?#]*:\d+(?:[/\\?#]|$)/.test(host);
+  if (!hasScheme && !hasPort) url.port = port;
   if (url.hostname === '0.0.0.0') url.hostname = '127.0.0.1';
   if (url.hostname === '[::]') url.hostname = '[::1]';
   return url.href;

@@ -120,7 +120,7 @@ const ATTACHED = /^\[File [^\n]+\]/;
 
 /**
  * Returns the text of a message. `own` is the user's text. `all` also contains attached files, and the text of other
- * agents, which may include the request.
+ * agents, which may include the request. If the user's text is empty, `own` is the same as `all`.
  */
 function wordsOf(content: Content | undefined): { readonly own: string; readonly all: string } {
   const said = (content?.parts ?? []).flatMap((part) => (part.kind === 'text' ? [part.text] : []));
@@ -141,7 +141,7 @@ function planOf(asked: string, offered: readonly ToolDeclaration[]): Step[] | un
 
 /**
  * Returns the step for a request, or undefined if it was not understood. Tries the known forms whose tool is offered,
- * then the other tools, then the remaining forms.
+ * then the other tools, then the known forms whose tool is not offered.
  */
 function understand(said: string, offered: readonly ToolDeclaration[]): Step | undefined {
   const form = parseForm(said);
@@ -153,7 +153,7 @@ function understand(said: string, offered: readonly ToolDeclaration[]): Step | u
 
 function outcome(step: Step, response: FunctionResponsePart | undefined): string {
   if (response === undefined) return `${step.tool} gave no response.`;
-  // If the response contains a text, only this text is shown.
+  // If the response has only one text, this text is shown without the JSON around it.
   const came = shorten(wordsIn(response.response) || '(nothing)', MAX_SHOWN_CHARS);
   if (response.isError === true) return `"${formOf(step)}" did not work: ${came}`;
   if (!step.shows) return step.done;

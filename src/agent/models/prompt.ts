@@ -33,7 +33,7 @@ export interface Abilities {
   readonly vendor: string;
   /** Whether a file that cannot be sent to the model is an error. By default, the file's address is sent as text. */
   readonly strict?: boolean | undefined;
-  /** Whether files are sent. If false, the model gets a note instead of each file. */
+  /** Whether files are sent. If false, the model gets a note or the address instead of each file that is not text. */
   readonly files?: boolean;
 }
 
@@ -97,7 +97,7 @@ function responseFormatOf({ outputSchema, json }: ModelRequest): Pick<Call, 'res
   return json === true ? { responseFormat: { type: 'json' } } : {};
 }
 
-/** Converts the options for specification version 3, which represents files differently. */
+/** Converts the options for specification version 3, which represents files differently. Omits tools of the vendor. */
 export function callOptionsV3({ tools, ...call }: Call): LanguageModelV3CallOptions {
   const prompt = call.prompt.map((message): LanguageModelV3Message => {
     if (message.role === 'user') return { ...message, content: message.content.map(partV3) };
@@ -183,8 +183,8 @@ function aboutFile({ name, provider }: BlobPart | FileContentPart) {
 }
 
 /**
- * Converts a file. If the vendor cannot fetch the file, only the file's name and URI are sent, as text. This function
- * never fetches the file.
+ * Converts a file. If the vendor cannot fetch the file, only the file's name, URI and type are sent, as text. With
+ * `strict`, this is an error instead. This function never fetches the file.
  */
 function file(part: FileContentPart, { urls, strict }: Abilities): UserPart {
   const { uri, mediaType, name } = part;

@@ -4,10 +4,10 @@
  *     import { createGroq } from '@ai-sdk/groq';
  *     const model = fromProvider(createGroq({ apiKey })('llama-4'));
  *
- * Some vendor metadata must be sent back later, for example signatures of thoughts and ids of items. It is in the
- * field `provider` of a chunk, and later in the same field of the part that is made from the chunks. If a block of
- * text or thought has metadata, the last chunk of the block contains it. Consecutive chunks of the same kind are joined
- * into one part. A chunk with a `provider` ends its part.
+ * Some vendor metadata must be sent back later, for example signatures of thoughts and ids of items. It is in the field
+ * `provider` of a chunk. The part that is made from the chunks has the same field. If a block of text or thought has
+ * metadata, the last chunk of the block contains it. Consecutive chunks of the same kind are joined into one part. A
+ * chunk with a `provider` ends its part.
  *
  * If a stream ends without the vendor's finish event, this is an error and never a short answer.
  */

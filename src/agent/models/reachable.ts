@@ -6,7 +6,7 @@ import { LOCAL_SERVERS, type ModelServer } from './model-servers.ts';
 export interface ReachableServer {
   readonly prefix: string;
   readonly baseURL: string;
-  /** The models that the server lists, and the models in the settings. */
+  /** The models that the server lists, and its models in the settings. Empty if the server cannot be used. */
   readonly models: readonly ServedModel[];
   /** The reason why the server cannot be used or did not list its models, in one line. */
   readonly problem?: string;

@@ -68,7 +68,10 @@ export function resolveModel(nameOrModel: string | Model, options: ResolveOption
   return fromServer(server, rest, options);
 }
 
-/** Returns the value of `PARLEY_MODEL`, or the default model of the first vendor whose key is set, or `offline`. */
+/**
+ * Returns the value of `PARLEY_MODEL`. If it is not set, returns the default model of the first vendor whose key is
+ * set. If there is no such vendor, returns `offline`.
+ */
 export function defaultModelName(env: VendorEnvironment = process.env): string {
   const named = valueOf(env, 'PARLEY_MODEL');
   if (named !== undefined) return named;
@@ -76,8 +79,8 @@ export function defaultModelName(env: VendorEnvironment = process.env): string {
 }
 
 /**
- * Returns the models that need no further setup: the default model of each vendor whose key is set, the models of the
- * providers in the settings, and `offline`.
+ * Returns the models that need no further setup. These are the default model of each vendor whose key is set, the
+ * models of usable providers in the settings, and `offline`.
  */
 export function usableModels(
   env: VendorEnvironment = process.env,

@@ -24,7 +24,7 @@ export interface ModelRetryOptions {
    * fails. Default: 60 seconds.
    */
   readonly maxRetryAfterMs?: number;
-  /** Called before each delay. Must not throw. */
+  /** Called before each delay. `attempt` is the number of the attempt that follows the delay. Must not throw. */
   readonly onRetry?: (error: ModelError, attempt: number, delayMs: number) => void;
 }
 

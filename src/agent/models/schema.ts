@@ -1,9 +1,10 @@
 /**
  * Converts JSON Schemas to a form that every vendor accepts.
  *
- * The AI SDK handles the differences between vendors. This module makes the changes that all vendors need: it makes
- * the root a plain object with properties, and removes keywords that some vendors refuse. The result may accept more
- * than the original. This is sufficient, because the tool validates its arguments itself.
+ * The AI SDK handles the differences between vendors. This module makes the changes that all vendors need. It merges
+ * `anyOf`, `oneOf` and `allOf` at the root of a tool's schema into one object with properties. References are not
+ * resolved. It also removes keywords that some vendors refuse. The result may accept more values than the original.
+ * This is sufficient, because the tool validates its arguments itself.
  */
 import { type JsonObject, type JsonValue, isObject } from '../../base/index.ts';
 

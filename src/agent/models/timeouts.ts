@@ -32,9 +32,9 @@ export interface Timeouts {
    * reason shows which of them happened.
    */
   readonly signal: AbortSignal;
-  /** Waits for `step` and returns its result. Rejects when the signal is aborted or the idle timeout expires. */
+  /** Waits for `step` and returns its result. Rejects if `step` rejects, or when `signal` is aborted. */
   step<T>(step: PromiseLike<T>): Promise<T>;
-  /** Starts or restarts the idle timeout. It is cheap, so it can be called for every piece that arrives. */
+  /** Starts or restarts the idle timeout. It is fast, so it can be called for every piece of the answer. */
   readonly expect: () => void;
   /** Stops the idle timeout while nothing is expected from the vendor. */
   readonly hold: () => void;

@@ -39,7 +39,7 @@ export function saysTooLong(message: string): boolean {
   return TOO_LONG.test(message);
 }
 
-/** Returns the size of the context window that an error message names, or undefined. */
+/** Returns the size of the context window that an error message names, or undefined if it names none. */
 export function contextWindowIn(message: string): number | undefined {
   for (const pattern of SIZES) {
     const found = pattern.exec(message)?.[1];

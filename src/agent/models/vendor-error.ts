@@ -46,7 +46,13 @@ const NO_CREDIT_CODES: ReadonlySet<unknown> = new Set([
 ]);
 /** OpenAI's text for a single request that exceeds the limit per minute. A retry does not help. */
 const LARGER_THAN_LIMIT = /^request too large for .{0,80}(tokens|requests) per/i;
-const BAD_KEY = /api.?key.{0,20}(not valid|invalid|expired)|invalid.{0,10}api.?key/i;
+/**
+ * Texts that report a bad key. Like the texts above, they count only at the start of a message and only for some
+ * statuses. Google uses 400.
+ */
+const BAD_KEY =
+  /^(error: )?((your |the )?(provided )?api.?key.{0,20}(not valid|invalid|expired)|invalid.{0,10}api.?key)/i;
+const BAD_KEY_STATUSES: ReadonlySet<number> = new Set([400, 403]);
 
 export function vendorError(error: unknown, source: ErrorSource): ModelError {
   if (error instanceof ModelError) return error;
@@ -69,7 +75,7 @@ export function vendorError(error: unknown, source: ErrorSource): ModelError {
   if (status === undefined) {
     const code = networkCode(error);
     if (code !== undefined || field(error, 'isRetryable') === true) {
-      const message = `${name} cannot be reached (${code ?? said}): check the network and its base URL`;
+      const message = `${name} cannot be reached (${code ?? said}): check the network and the base URL of the model`;
       return new ModelError('unreachable', message, { retryable: true });
     }
     // Some vendors report these errors as an event of the stream, which has no HTTP status.
@@ -121,7 +127,7 @@ function refusal(error: unknown, status: number, said: string, source: ErrorSour
   const key = `the key${source.keyVariable === undefined ? '' : ` in ${source.keyVariable}`}`;
   const refused = (code: ModelErrorCode, message: string): ModelError =>
     new ModelError(code, message, { status });
-  if (status === 401 || BAD_KEY.test(said)) {
+  if (status === 401 || (BAD_KEY_STATUSES.has(status) && BAD_KEY.test(said))) {
     return refused('bad-key', `${name} refused ${key} (${status}): set a valid key`);
   }
   if (isOutOfCredit(error, status, said)) return noCredit(name, said, status);
@@ -153,7 +159,7 @@ function refusal(error: unknown, status: number, said: string, source: ErrorSour
   });
 }
 
-/** Returns the vendor's code of an error, in the format of OpenAI's API. */
+/** Returns the vendor's error code, or undefined if there is no code in the format of OpenAI's error codes. */
 function codeIn(error: unknown): string | undefined {
   const code = field(problemOf(error), 'code');
   return typeof code === 'string' && /^[a-z][a-z0-9_]{2,63}$/.test(code) ? code : undefined;
@@ -189,7 +195,10 @@ function noCredit(name: string, said: string, status: number | undefined): Model
   return new ModelError('no-credit', message, { status });
 }
 
-/** Returns the vendor's own description of an error: the body of the response, or an event of the stream. */
+/**
+ * Returns the vendor's own description of an error, from the body of the response or from an event of the stream.
+ * Returns the error itself if there is none.
+ */
 function problemOf(error: unknown): unknown {
   return (
     field(field(error, 'data'), 'error') ?? field(error, 'error') ?? bodyOf(error)?.problem ?? error
@@ -197,8 +206,9 @@ function problemOf(error: unknown): unknown {
 }
 
 /**
- * Reads the body of a response that the AI SDK does not understand. vLLM sends the fields of the error without
- * `error`, LM Studio sends the text as `error`, and servers that use FastAPI send it as `detail`.
+ * Reads the body of a response that the AI SDK does not understand. Returns undefined if it is too long or is not JSON.
+ * The formats differ. vLLM sends the fields of the error without `error`. LM Studio sends the text as `error`. Servers
+ * that use FastAPI send the text as `detail`.
  */
 function bodyOf(
   error: unknown,
@@ -244,7 +254,7 @@ function statusOf(error: unknown): number | undefined {
 }
 
 /**
- * Returns the system's error code of a failed connection, such as `ECONNREFUSED`. Searches the whole chain of causes.
+ * Returns the system's error code of a failed connection, such as `ECONNREFUSED`. Searches the error and its causes.
  */
 function networkCode(error: unknown): string | undefined {
   let current = error;

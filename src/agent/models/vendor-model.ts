@@ -33,11 +33,14 @@ export interface VendorModelOptions extends Omit<
  */
 const MAX_ASKED = 3;
 const ASK_MS = 2000;
-/** The share of a refused request that is assumed to fit, if the error does not name the size. */
+/**
+ * The share of a request that is assumed to fit. It is used if the request was refused as too long, and the error does
+ * not name the size of the context window.
+ */
 const REFUSED_SHARE = 0.75;
 const MAX_ADDRESSES = 256;
 
-/** The base URLs of servers that have only the API of the vendor's fallback. */
+/** The base URLs of servers that do not have the vendor's own API, but only the API of the vendor's `fallback`. */
 const WITHOUT_OWN_API = new BoundedMap<boolean>(MAX_ADDRESSES);
 
 /** Returns the model `id` of the vendor `type`. */
@@ -56,7 +59,10 @@ export function vendorModel(
   const simpler = vendor.fallback === undefined ? undefined : clientOf(vendorOf(vendor.fallback));
   /** Whether the server has only the API of the fallback. */
   const isSimpler = () => simpler !== undefined && WITHOUT_OWN_API.get(settings.baseURL) === true;
-  /** Whether the server is not the vendor's own. Only then may it lack the API, and is it asked for sizes. */
+  /**
+   * Whether the server is not the vendor's own. Only such a server may lack the vendor's API, and only such a server is
+   * asked for the size of the context window.
+   */
   const isOther = settings.baseURL !== vendor.address;
 
   async function* generate(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelChunk> {
@@ -145,8 +151,8 @@ async function client(
 }
 
 /**
- * Returns whether the error can mean that the server does not have the requested path. OpenAI's own servers also answer
- * with 404 if they do not know the model.
+ * Returns whether the error can mean that the server does not have the requested path. A 404 may also mean that the
+ * server has the path, but does not know the model.
  */
 function isMissing(error: unknown): boolean {
   return error instanceof ModelError && [404, 405, 501].includes(error.status ?? 0);

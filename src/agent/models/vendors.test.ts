@@ -284,6 +284,20 @@ test("Google's way to refuse a key is understood", async () => {
   assert.equal(error?.code, 'bad-key');
 });
 
+for (const [status, message] of [
+  [400, 'messages.0: the text "your invalid API key" is too long'],
+  [500, 'Invalid API key format in an internal request'],
+] as const) {
+  test(`a message with status ${status} that only mentions a key is no refused key`, async () => {
+    await using vendor = await fakeVendor([{ status, body: google.error(status, message) }]);
+    const { error } = await collect(
+      resolveModel(google.model, { env: google.env(vendor.url, KEY), retry: { attempts: 1 } }),
+      question,
+    );
+    assert.equal(error?.code, status === 400 ? 'invalid-request' : 'failed');
+  });
+}
+
 test('a request is not retried if the account has no credit', async () => {
   const body = {
     error: {

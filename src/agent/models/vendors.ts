@@ -35,9 +35,9 @@ export interface Vendor {
   readonly addressVariable: string;
   /** The default base URL. If it is missing, `addressVariable` is required. */
   readonly address?: string;
-  /** The model that is used if only the key is set. */
+  /** The model that is used if the key is set and no model is chosen. */
   readonly defaultModel?: string;
-  /** Matches names of the vendor's models that lack the prefix, for suggestions in error messages. */
+  /** Matches names of the vendor's models without the prefix. It is used for suggestions in error messages. */
   readonly family?: RegExp;
   /**
    * Returns options that differ from the vendor's defaults. They contain the settings of the request for which the AI
@@ -46,7 +46,10 @@ export interface Vendor {
   options?(model: string, settings: OptionSettings): VendorOptions | undefined;
   /** Returns the vendor's own web search, or undefined if the model does not have it. */
   webSearch?(model: string): ProviderTool | undefined;
-  /** The vendor whose API is used instead if the server is not the vendor's own and does not have this API. */
+  /**
+   * A key of VENDORS. If the base URL is not the vendor's own and the server lacks the vendor's API, the API of that
+   * entry is used.
+   */
   readonly fallback?: string;
   load(model: string, settings: VendorSettings): Promise<ProviderModel>;
   /** Loads an embedding model. Undefined if the vendor has no embedding models. */
@@ -62,7 +65,7 @@ export interface Vendor {
  */
 const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
 const fetch = boundedFetch(MAX_RESPONSE_BYTES);
-/** Maximum number of searches for one answer, because each search costs money. */
+/** Maximum number of web searches for one answer of Anthropic's models. Each search costs money. */
 const MAX_SEARCHES = 5;
 
 /** The clients of the vendors' packages. Only users of a vendor's models have to install its package. */
@@ -188,8 +191,9 @@ function bearer(key: string): Readonly<Record<string, string>> {
 }
 
 /**
- * Returns the base URL to use. If the URL has no path, adds the path of the vendor's default URL, or `/v1`, which
- * almost all OpenAI-compatible servers have.
+ * Returns the given URL. If no URL is given, returns the vendor's default URL, or undefined if the vendor has none. If
+ * the given URL has no path, adds the path of the default URL. If the vendor has no default URL, adds the path `/v1`,
+ * which almost all OpenAI-compatible servers have. An invalid URL is returned unchanged.
  */
 export function addressOf(vendor: Vendor, given: string): string;
 export function addressOf(vendor: Vendor, given: string | undefined): string | undefined;
@@ -202,8 +206,8 @@ export function addressOf({ address }: Vendor, given: string | undefined): strin
 }
 
 /**
- * The sizes of context windows in tokens. The first match is used. If the models of a family have different sizes,
- * the smallest size is listed.
+ * The sizes of context windows in tokens. The first match is used. If the current text models of a family have
+ * different sizes, the smallest size is listed.
  */
 const CONTEXT_WINDOWS: readonly (readonly [RegExp, number])[] = [
   [/^google:gemini-/, 1_048_576],

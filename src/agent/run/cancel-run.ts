@@ -36,7 +36,7 @@ export interface RunEnd {
   readonly error?: EventError | undefined;
   /** The message and the state for a run that was stopped before it began. */
   readonly begin?: { readonly message: readonly ContentPart[]; readonly state: State } | undefined;
-  /** Accepted answers to open questions that the run has not received yet. */
+  /** Accepted answers that the run has not received yet. Their questions are still open in the run. */
   readonly answers?: readonly Answer[];
 }
 

@@ -18,7 +18,7 @@ function counting(sumUp: () => string): { model: Model; requests: ModelRequest[]
     async *generate(request) {
       const size = JSON.stringify(request.messages).length;
       const usage = { inputTokens: Math.ceil(size / 20), outputTokens: 1 };
-      if (request.system?.startsWith('Summarise') === true) {
+      if (request.system?.startsWith('Summarize') === true) {
         yield { kind: 'text', text: sumUp() };
       } else {
         requests.push(request);
@@ -122,7 +122,7 @@ test('a request for a summary uses at most half of the context window, including
     name: 'wordy',
     contextWindow,
     async *generate({ system, messages }) {
-      const isSummary = system?.startsWith('Summarise') === true;
+      const isSummary = system?.startsWith('Summarize') === true;
       if (isSummary) sizes.push(contentText(messages[0]).length);
       yield { kind: 'text', text: isSummary ? 'x'.repeat(20_000) : 'answer' };
       yield { kind: 'finish', reason: 'stop' };
@@ -136,4 +136,38 @@ test('a request for a summary uses at most half of the context window, including
   assert.ok(sizes.length > 1, 'the conversation needs several requests');
   const room = (contextWindow / 2) * 4;
   assert.ok(Math.max(...sizes) <= room, `${Math.max(...sizes)} characters of ${room}`);
+});
+
+test('a summary is made of data and the names of files too', async () => {
+  const transcripts: string[] = [];
+  const model: Model = {
+    name: 'reading',
+    async *generate({ system, messages }) {
+      if (system?.startsWith('Summari') === true) transcripts.push(contentText(messages[0]));
+      yield { kind: 'text', text: 'fine' };
+      yield { kind: 'finish', reason: 'stop' };
+    },
+  };
+  const agent = llmAgent({ name: 'a', model, compaction: { atTokens: 1, keepEvents: 1 } });
+  const runner = createRunner({ agent });
+  const message: ContentPart[] = [
+    { kind: 'data', data: { order: 17 } },
+    {
+      kind: 'file',
+      uri: 'https://files.test/plan',
+      name: 'plan.pdf',
+      mediaType: 'application/pdf',
+    },
+    { kind: 'blob', data: 'AAAA', mediaType: 'image/png' },
+  ];
+  await runner.runToEnd({ ...at, message });
+  for (let turn = 1; turn <= 3; turn++) await runner.runToEnd({ ...at, message: `turn ${turn}` });
+  assert.equal(
+    transcripts[0]?.split('\nAgent: ')[0],
+    [
+      'User: {"order":17}',
+      'User sent the file plan.pdf at https://files.test/plan (application/pdf)',
+      'User sent a file (image/png)',
+    ].join('\n'),
+  );
 });

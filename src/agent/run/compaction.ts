@@ -1,13 +1,20 @@
 /**
- * Compaction. When a conversation becomes too long for the model's context window, the same model writes a summary,
- * which replaces the older part of the conversation.
+ * Compaction. When a conversation becomes too long for the model's context window, the same model writes a summary. The
+ * summary replaces the older part of the conversation.
  *
  * The summary is stored as an event, so it is made once and all later requests use it. The older events remain in the
  * session. A call is never separated from its response. If the summary cannot be made, the conversation is not
  * changed, and the model may refuse it as too long.
  */
 import { cutText } from '../../base/index.ts';
-import { functionCalls, functionResponses, contentText, type Content } from '../content.ts';
+import {
+  functionCalls,
+  functionResponses,
+  contentText,
+  type BlobPart,
+  type Content,
+  type FileContentPart,
+} from '../content.ts';
 import type { Event, Usage } from '../event.ts';
 import { afterSummary, historyOf, type HistoryOptions } from './history.ts';
 import { RunFailure } from '../errors.ts';
@@ -21,8 +28,9 @@ export interface CompactionOptions {
   /** Number of tokens above which a conversation is compacted. Default: 80 % of the model's context window. */
   readonly atTokens?: number;
   /**
-   * Number of latest events that are not summarized. Default: 20. If fewer than 4 events would then be summarized, only
-   * the latest 4 events are kept. More events are kept if a call would otherwise be separated from its response.
+   * Number of latest events that are not summarized. Default: 20. If fewer than 4 events would then be summarized, at
+   * most the latest 4 events are kept. If there are still fewer than 4 events to summarize, the conversation is not
+   * compacted. More events are kept if a call would otherwise be separated from its response.
    */
   readonly keepEvents?: number;
   /** Called when the summary could not be made. In this case, the conversation is not changed. Must not throw. */
@@ -36,21 +44,27 @@ const MIN_EVENTS = 4;
 const MAX_SUMMARY_CHARS = 64_000;
 /** The maximum share of the context window for one request for a summary. The rest is for the summary itself. */
 const REQUEST_SHARE = 0.5;
-/** Maximum number of requests for one summary. Of a longer conversation, the beginning and the end are summarized. */
+/**
+ * Maximum number of requests for one attempt at a summary. Of a longer conversation, the beginning and the end are
+ * summarized.
+ */
 const MAX_REQUESTS = 8;
 /** The share of a request that the result of one tool call may use. */
 const RESULT_SHARE = 0.25;
 const MAX_ATTEMPTS = 3;
-/** The text between the summary of the parts before and the next part. */
+/** Maximum number of characters of a name or address of a file in the transcript. */
+const MAX_NAME = 500;
+/** Separates the previous summary from the next part of the conversation, in one request. */
 const GAP = '\n\n';
 
-const INSTRUCTION = `Summarise the conversation that follows, for an agent that will continue it without seeing it.
+const INSTRUCTION = `Summarize the conversation that follows, for an agent that will continue it without seeing it.
 Keep what the user wants, decisions, facts, names, numbers, results of tools, and what is still to be done.
 Leave out what no longer matters. Answer with the summary alone.`;
 
 /**
  * Returns a compaction event, or `failed` if the summary could not be made. Returns undefined if the conversation is
- * short enough, if the size of the context window is unknown, or if there are too few events to summarize.
+ * short enough, or if there are too few events to summarize. Also returns undefined if neither `atTokens` nor the size
+ * of the context window is known.
  */
 export async function compact(
   scope: RunScope,
@@ -74,7 +88,7 @@ export async function compact(
   const older = scope.events.slice(0, scope.events.indexOf(last) + 1);
   let made: Summary;
   try {
-    made = await summarise(scope, model, historyOf(older, view));
+    made = await summarize(scope, model, historyOf(older, view));
   } catch (error) {
     if (scope.signal.aborted || error instanceof RunFailure) throw error;
     options.onFailure?.(error);
@@ -90,8 +104,8 @@ export async function compact(
 
 /**
  * Returns the size of an agent's conversation in tokens, as the next request would send it. The size is the vendor's
- * last count plus an estimate for later events. After a summary, the whole size is an estimate until the vendor counts
- * the tokens again.
+ * last count plus an estimate for later events. If there is no count since the last summary, the whole size is an
+ * estimate.
  */
 export function contextTokens(events: readonly Event[], agent: string, runId = ''): number {
   const { summary = '', events: kept } = afterSummary(events, { branch: undefined, runId });
@@ -138,25 +152,25 @@ interface Summary {
 
 /**
  * Makes the summary. If the conversation does not fit into one request, each request has a part of the conversation and
- * the summary of the parts before it.
+ * the summary of all earlier parts.
  */
-async function summarise(
+async function summarize(
   scope: RunScope,
   model: Model,
   messages: readonly Content[],
 ): Promise<Summary> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await summariseParts(scope, model, messages);
+      return await summarizeParts(scope, model, messages);
     } catch (error) {
-      // The model has learned the size of its context window from this error.
+      // A vendor's model has learned the size of its context window from this error, or has estimated it.
       const isTooLong = error instanceof ModelError && error.code === 'too-long';
       if (!isTooLong || attempt >= MAX_ATTEMPTS || model.contextWindow === undefined) throw error;
     }
   }
 }
 
-async function summariseParts(
+async function summarizeParts(
   scope: RunScope,
   model: Model,
   messages: readonly Content[],
@@ -165,7 +179,7 @@ async function summariseParts(
   const room = Math.floor(contextWindow * REQUEST_SHARE * CHARS_PER_TOKEN);
   const text = transcript(messages, Math.floor(room * RESULT_SHARE));
   let all: Summary = { summary: '', usage: undefined };
-  // If there are several requests, half of each request is for the summary of the parts before.
+  // If there are several requests, half of each request is for the summary of all earlier parts.
   const half = Math.max(GAP.length, Math.floor(room / 2));
   for (const part of text.length <= room ? [text] : partsOf(text, half)) {
     const before = cutText(
@@ -173,7 +187,7 @@ async function summariseParts(
       half - GAP.length,
     );
     const said = all.summary === '' ? part : `${before}${GAP}${part}`;
-    const { summary, usage } = await summariseText(scope, model, said);
+    const { summary, usage } = await summarizeText(scope, model, said);
     all = { summary, usage: added(all.usage, usage) };
   }
   return all;
@@ -197,7 +211,7 @@ function added(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
   };
 }
 
-async function summariseText(scope: RunScope, model: Model, text: string): Promise<Summary> {
+async function summarizeText(scope: RunScope, model: Model, text: string): Promise<Summary> {
   scope.inner.countStep();
   const request = {
     system: INSTRUCTION,
@@ -216,23 +230,46 @@ async function summariseText(scope: RunScope, model: Model, text: string): Promi
   return { summary: cutText(summary, MAX_SUMMARY_CHARS), usage };
 }
 
-/** Returns the conversation as text, because a model that sees calls tends to make calls. */
+/**
+ * Returns the conversation as text, because a model that sees calls tends to make calls. A file is only named. Data and
+ * the results of tools are cut to `maxResult` characters.
+ */
 function transcript(messages: readonly Content[], maxResult: number): string {
   const lines: string[] = [];
+  const inJson = (value: unknown): string => {
+    const json = JSON.stringify(value) ?? 'nothing';
+    return json.length > maxResult ? `${cutText(json, maxResult)} […]` : json;
+  };
   for (const content of messages) {
     const speaker = content.role === 'user' ? 'User' : 'Agent';
     const text = contentText(content);
     if (text !== '') lines.push(`${speaker}: ${text}`);
     for (const part of content.parts) {
-      if (part.kind === 'function-call') {
-        lines.push(`Agent called ${part.name}: ${JSON.stringify(part.args)}`);
-      } else if (part.kind === 'function-response') {
-        const response = JSON.stringify(part.response);
-        const shown =
-          response.length > maxResult ? `${response.slice(0, maxResult)} […]` : response;
-        lines.push(`${part.name} answered: ${shown}`);
+      switch (part.kind) {
+        case 'data':
+          lines.push(`${speaker}: ${inJson(part.data)}`);
+          break;
+        case 'blob':
+        case 'file':
+          lines.push(`${speaker} sent ${fileText(part)}`);
+          break;
+        case 'function-call':
+          lines.push(`Agent called ${part.name}: ${JSON.stringify(part.args)}`);
+          break;
+        case 'function-response':
+          lines.push(`${part.name} answered: ${inJson(part.response)}`);
+          for (const file of part.parts ?? []) lines.push(`${part.name} sent ${fileText(file)}`);
+          break;
+        default:
+        // Texts were added above. Thoughts are left out.
       }
     }
   }
   return lines.join('\n');
+}
+
+function fileText(part: BlobPart | FileContentPart): string {
+  const name = part.name === undefined ? 'a file' : `the file ${cutText(part.name, MAX_NAME)}`;
+  const where = part.kind === 'file' ? ` at ${cutText(part.uri, MAX_NAME)}` : '';
+  return `${name}${where} (${part.mediaType ?? 'unknown type'})`;
 }

@@ -37,6 +37,16 @@ test('after a rewind that cancels the open request, the model is told so', () =>
   assert.deepEqual(told, [{ kind: 'text', text: '[The user canceled this request.]' }]);
 });
 
+test('a run may cancel and rewind to its own event, and a later rewind finds each event', () => {
+  const back = event('a3', { actions: { rewind: { to: 'a2', cancels: true } } });
+  const events = [event('a1'), event('a2'), back, event('a4')];
+  assert.equal(ids(conversationOf(events)), 'a1 a2 a3.canceled a3 a4');
+  assert.equal(eventBefore(events, 'a3'), 'a3.canceled');
+  const later = (to: string) => ids(conversationOf([...events, aside('c1'), rewind('c2', to)]));
+  assert.equal(later('a3'), 'a1 a2 a3.canceled a3');
+  assert.equal(later('a3.canceled'), 'a1 a2 a3.canceled');
+});
+
 test('a rewind to nothing begins anew', () => {
   const events = [event('a1'), aside('c1'), rewind('c2', null), event('b1')];
   assert.equal(ids(conversationOf(events)), 'b1');

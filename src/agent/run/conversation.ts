@@ -21,8 +21,8 @@ export function conversationOf(events: readonly Event[], runId?: string): readon
 }
 
 /**
- * Returns the id of the event that came before `id` when `id` was added to the conversation, or null if `id` was the
- * first event or was never added.
+ * Returns the id of the event that came before `id` when `id` was added to the conversation. Returns null if `id` was
+ * the first event or was never added.
  */
 export function eventBefore(events: readonly Event[], id: string): string | null {
   return new Conversation(events, undefined).before(id);
@@ -43,12 +43,12 @@ class Conversation {
       begun ||= event.runId === runId;
       if (event.aside === true) asides.add(event.runId);
       const { rewind, compaction } = event.actions;
-      if (rewind && !(begun && event.runId !== runId) && this.#rewind(rewind.to)) {
-        if (rewind.cancels === true) this.#add(canceledBy(event));
-      }
-      if (this.#leftOut.has(event.runId)) continue;
+      const isBack = rewind && !(begun && event.runId !== runId) && this.#rewind(rewind.to);
       // A summary is part of the conversation, even if an aside requested it.
-      if (!asides.has(event.runId) || compaction) this.#add(event);
+      const isPart = compaction !== undefined || !asides.has(event.runId);
+      const isAdded = isPart && !this.#leftOut.has(event.runId);
+      if (isBack && rewind.cancels === true) this.#add(canceledBy(event, isAdded));
+      if (isAdded) this.#add(event);
     }
   }
 
@@ -81,7 +81,12 @@ class Conversation {
   }
 }
 
-/** Converts a rewind's event to a message from the user that says that the request was canceled. */
-function canceledBy(event: Event): Event {
-  return { ...event, author: 'user', content: userContent(CANCELED_REQUEST) };
+/**
+ * Converts a rewind's event to a message from the user that says that the request was canceled. The message has the id
+ * of the event. If the event itself `isAdded` too, the message has another id, because ids are unique in the
+ * conversation.
+ */
+function canceledBy(event: Event, isAdded: boolean): Event {
+  const id = isAdded ? `${event.id}.canceled` : event.id;
+  return { ...event, id, author: 'user', content: userContent(CANCELED_REQUEST) };
 }

@@ -4,11 +4,11 @@
  * The agent's own turns have the role `model`. The turns of other agents are described as text with the role `user`.
  * Each call is followed by its response, in the order of the calls.
  *
- * A call of another run has no response if that run waits or its process has ended. Such a call gets a response that
- * states this, because vendors refuse a call without a response, and the model must know that it made the call. An
- * open call of the current run is omitted, because its response follows later. Three other kinds of content are also
- * omitted: responses without a call, events before a summary, and events that are not part of the conversation
- * (conversation.ts).
+ * A call of another run may have no response, because that run waits or its process has ended. Such a call gets a
+ * response that states this, because vendors refuse a call without a response. The call is not omitted, because the
+ * model must know that it made the call. An open call of the current run is omitted, because its response follows
+ * later. These are also omitted: responses without a call, events that a summary covers, events that are not part of
+ * the conversation (conversation.ts), and thoughts of other agents, models and runs.
  */
 import { hash } from 'node:crypto';
 import { shorten } from '../../base/index.ts';
@@ -71,7 +71,8 @@ export function historyOf(events: readonly Event[], options: HistoryOptions): Co
       add(history, 'user', [...event.content.parts, ...wordsIn(event)]);
     } else if (event.author !== options.agent) add(history, 'user', told(event));
     else if (event.content.role === 'model') addOwn(history, event, { responses, idOf }, options);
-    // An event of the agent with the role `user` has responses or a further task. Responses were added with their calls.
+    // An event of the agent with the role `user` contains tool responses or other content for its model. The responses
+    // were already added with their calls.
     else {
       const others = event.content.parts.filter(({ kind }) => kind !== 'function-response');
       add(history, 'user', others);
@@ -145,8 +146,9 @@ function callKey({ runId }: Event, { id }: { readonly id: string }): string {
 }
 
 /**
- * Returns a function that makes the ids of calls unique, because vendors refuse two calls with the same id. If ids
- * are equal, the call of the current run keeps the id, and the other calls get new ids.
+ * Returns a function that makes the ids of calls unique, because vendors refuse two calls with the same id. If ids are
+ * equal, the call of the current run keeps the id. If there is no such call, the first call keeps it. The other calls
+ * get new ids.
  */
 function uniqueIds(events: readonly Event[], { agent, runId }: HistoryOptions): Calls['idOf'] {
   const owners = new Map<string, string>();
@@ -209,7 +211,7 @@ function told({ author, content }: Event): ContentPart[] {
   return parts;
 }
 
-/** Returns the last message of another author in this run, and the agent's events after it. */
+/** Returns the last message of another author in this run, and the events after it. */
 function ownTurn(events: readonly Event[], { agent, runId }: HistoryOptions): Event[] {
   const turn: Event[] = [];
   for (let index = events.length - 1; index >= 0; index--) {

@@ -29,3 +29,12 @@ test('a run that is aborted before it starts or continues leaves nothing in the 
   }
   assert.deepEqual(await stored(), before);
 });
+
+test('a run that is stopped before it begins has the state that it was given', async () => {
+  const runner = createRunner({ agent: asking, app: 'app' });
+  await runner.sessions.open({ app: 'app', user: 'ann', id: 's' }, { city: 'Oslo', old: true });
+  using opened = await openRun(runner.sessions, { app: 'app', user: 'ann', id: 's' }, 'r');
+  const state = { city: 'Rome', 'temp:once': true };
+  await runner.end(opened, { begin: { message: [], state } });
+  assert.deepEqual(opened.session?.state, { city: 'Rome', old: true });
+});

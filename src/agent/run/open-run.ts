@@ -13,20 +13,22 @@ import { RunIndex } from './run-index.ts';
 import { storedEvents } from './stored-events.ts';
 import type { Run } from './run.ts';
 import type { Session, SessionKey, SessionStore } from '../session.ts';
+import { storedEvent, withDelta } from '../sessions/state.ts';
 
 /** An open run. The caller must dispose of it. */
 export interface OpenRun extends Disposable {
   readonly key: SessionKey;
   readonly runId: string;
-  /** The session as it was read, with the run's own later events. Undefined if the session did not exist. */
+  /** The session as it was read, with the run's own later events. Undefined as long as the session does not exist. */
   readonly session: Session | undefined;
   /** The run's own events. */
   readonly events: readonly Event[];
   /** The open questions, in the order in which they were asked. */
   readonly questions: readonly Question[];
   /**
-   * Returns the stored events of agents that run as tools for open calls of this run. Each of them is inside a partial
-   * event, as the run showed it. Use `delegatedIn` to read it. `events` does not include these events.
+   * Returns the stored events of agents that run as tools for open calls of this run. Each stored event is returned
+   * inside a partial event of this run, as the run showed it. `delegatedIn` returns the inner event. `events` does not
+   * include these events.
    */
   delegated(): Promise<readonly Event[]>;
 }
@@ -70,7 +72,10 @@ export class LoadedRun implements OpenRun {
   readonly store: SessionStore;
   readonly key: SessionKey;
   readonly index: RunIndex;
-  /** The part of the run that is active or was active last. A part ends when the run ends or waits for a person. */
+  /**
+   * The part of the run that is active or was active last. A part ends when the run ends or waits for a person.
+   * Undefined before the first part and after `append`.
+   */
   current: Run | undefined;
   #read: Session | undefined;
   readonly #claim: Disposable;
@@ -118,7 +123,11 @@ export class LoadedRun implements OpenRun {
     await this.store.append(this.key, events);
     for (const event of events) this.index.add(event);
     const { session } = this;
-    if (session) this.#read = { ...session, events: [...session.events, ...events] };
+    if (session) {
+      let { state } = session;
+      for (const event of events) state = withDelta(state, storedEvent(event)?.actions.stateDelta);
+      this.#read = { ...session, state, events: [...session.events, ...events] };
+    }
     this.current = undefined;
   }
 

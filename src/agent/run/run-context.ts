@@ -2,7 +2,8 @@
  * The context of an agent in a run, and the function that runs an agent.
  *
  * `runAgent` stores each event of an agent, follows its transfers, and converts an error to the run's error event. It
- * does this for each agent and not only for the root. So events are stored even if the parent does not yield them.
+ * does this for each agent and not only for the root. So events are stored even if the parent agent does not yield
+ * them.
  */
 import type { JsonValue } from '../../base/index.ts';
 import type { Agent, ChildOptions, RunContext } from '../agent.ts';
@@ -203,7 +204,7 @@ export function isFinished(scope: RunScope): boolean {
   return scope.checkpoint() === DONE || transferOf(scope) !== undefined;
 }
 
-/** The checkpoint value in the last event of an agent that is done. */
+/** The checkpoint value of an LLM agent that is done or has escalated. */
 export const DONE = 'done';
 
 async function* withCallbacks(scope: RunScope): AsyncGenerator<Event> {

@@ -24,7 +24,7 @@ export interface OpenCall {
   readonly part: FunctionCallPart;
   readonly agent: string;
   readonly branch: string | undefined;
-  /** Whether the call runs only after all earlier calls of the answer have ended, and later calls wait for it. */
+  /** Whether the call waits for all earlier calls of the same model answer, and all later calls wait for it. */
   readonly sequential: boolean;
   /** The last question of this call. */
   question?: Question;
@@ -33,7 +33,7 @@ export interface OpenCall {
   answers?: readonly Answer[];
   /** The answer to the confirmation. Later questions do not change it. */
   confirmation?: Answer;
-  /** Whether the answer was not used yet. This is the case if it arrived with the last resume or later. */
+  /** Whether the last answer arrived with the last resume or later. If so, no earlier process can have used it. */
   unused?: boolean;
   /**
    * Whether this process has called the tool since the call's last question. If not, the call may still have begun in
@@ -50,7 +50,7 @@ export class RunIndex {
   readonly checkpoints = new Map<string, JsonValue>();
   /** The number of the run's events. */
   events = 0;
-  /** The number of answers from models. */
+  /** The number of stored answers of models. After a resume, the limit of steps continues from this number. */
   steps = 0;
   /** The number of times that the run was resumed. */
   resumes = 0;
@@ -102,8 +102,8 @@ export class RunIndex {
   }
 
   /**
-   * Returns the ids of the calls that have to wait for an earlier call of the same answer that has no response. So they
-   * have not begun, neither in this process nor in an earlier one.
+   * Returns the ids of the calls that have to wait for an earlier open call of the same model answer. Such a call has
+   * not begun, neither in this process nor in an earlier one.
    */
   blockedCalls(): ReadonlySet<string> {
     /** The agents and branches with an open call. The value shows whether one of these calls is sequential. */
@@ -182,7 +182,10 @@ export class Waits {
   }
 }
 
-/** Returns the id of the call that waits for the answer to a question. */
+/**
+ * Returns the id of the call that waits for the answer to a question. For a question that no call asks, returns the
+ * question's own id.
+ */
 function callOf({ id, callId = id }: Question): string {
   return callId;
 }

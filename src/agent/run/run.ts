@@ -17,7 +17,7 @@ import type { Model } from '../model.ts';
 import type { Plugin } from '../plugin.ts';
 import type { OpenCall, RunIndex } from './run-index.ts';
 import type { Session, SessionKey, SessionStore } from '../session.ts';
-import { stateScopeOf } from '../sessions/state.ts';
+import { applyDelta, stateScopeOf } from '../sessions/state.ts';
 import { awaitsAnswer, endedCall, isUnknown, outcomeUnknown, stopped } from './stopped-calls.ts';
 import { StorageError } from '../storage-error.ts';
 import type { MutableState, ToolServices } from '../tool.ts';
@@ -26,13 +26,16 @@ import type { AgentTree } from './tree.ts';
 
 /** The limits of a run. A run that reaches a limit ends with an error event. */
 export interface RunLimits {
-  /** Maximum number of requests to models. Default: 100. */
+  /**
+   * Maximum number of requests to models. After a resume, earlier requests without a stored answer no longer count.
+   * Default: 100.
+   */
   readonly steps: number;
   /**
    * Maximum time in milliseconds from the start or the last resume until the run ends or waits. Default: 30 minutes.
    */
   readonly timeMs: number;
-  /** Maximum number of stored events. Default: 10,000. */
+  /** Maximum number of stored events. The events that end the run may exceed it. Default: 10,000. */
   readonly events: number;
   /** Maximum nesting depth of agents, including agents that run as tools. Default: 16. */
   readonly depth: number;
@@ -59,7 +62,7 @@ export interface RunServices {
   readonly defaultModel: Model | undefined;
   /** Nesting depth of the agents that enclose this runner. */
   readonly depth: number;
-  /** The caller's state, which is used for keys that the session does not have. */
+  /** If the agent runs as a tool, the caller's state. It is used for keys that the session does not have. */
   readonly outerState: MutableState | undefined;
 }
 
@@ -85,7 +88,7 @@ export class Run {
   readonly inbox: AnswerInbox | undefined;
   /** The session's events that this run has read, followed by the run's own events. Events are only appended. */
   readonly log: Event[];
-  /** The id of the last event that this run has read from the session. */
+  /** The id of the last event in `log` when the run was started or resumed. */
   readonly lastRead: string | undefined;
   /** Escalations that have already ended a loop. */
   readonly escalationsSettled = new WeakSet<Event>();
@@ -138,7 +141,10 @@ export class Run {
   readState = (key: string): JsonValue | undefined =>
     this.#state.get(key) ?? this.services.outerState?.get(key);
 
-  /** Returns whether the event was not passed to `take` yet. */
+  /**
+   * Returns whether the event must still be passed to `take`. False for an event of a sub-agent, because `take` has
+   * already returned it.
+   */
   isNew(event: Event): boolean {
     return !this.#taken.has(event) && (event.partial === true || !this.#ids.has(event.id));
   }
@@ -190,8 +196,8 @@ export class Run {
   }
 
   /**
-   * Stores the streamed text of unfinished answers, and a response for each call that was running. It is called after
-   * the run was aborted. Calls that wait for an answer stay open, because the run may be resumed.
+   * Stores the streamed text of unfinished answers, and responses to the open calls. It is called after the run was
+   * aborted. A call that is not running and waits for an answer stays open, because the run may be resumed.
    */
   async interrupt(): Promise<void> {
     if (this.#over) return;
@@ -236,10 +242,7 @@ export class Run {
       this.#note(event);
       this.#streaming.delete(event.id);
       this.index.add(event);
-      for (const [key, value] of Object.entries(event.actions.stateDelta ?? {})) {
-        if (value === null) this.#state.delete(key);
-        else this.#state.set(key, value);
-      }
+      applyDelta(this.#state, event.actions.stateDelta);
     }
     try {
       await this.services.store.append(this.key, events);
@@ -251,7 +254,9 @@ export class Run {
     }
   }
 
-  /** Keeps the content of a partial event, in case its complete event never arrives. */
+  /**
+   * Keeps the text and the progress of a partial event, in case the run is stopped before the complete event arrives.
+   */
   #show(event: Event): void {
     const { id, content, metadata } = event;
     const { progress } = event.actions;

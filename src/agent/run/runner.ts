@@ -7,12 +7,12 @@
  * Complete events are stored before they are yielded. Partial events are not stored. A run that fails ends with an
  * event that has an `error`. A run that needs a person stops with questions. `resume` continues it, in this process or
  * another. In some cases, the iteration throws instead of yielding an event with an `error`. It throws the reason of an
- * abort, an error of the store, a RunError or SessionNotFound for an invalid request, or an error of the hook
- * `onUserMessage`.
+ * abort, errors of the store, and errors of the hook `onUserMessage`. For an invalid request, it throws a RunError or
+ * SessionNotFound.
  *
- * The run starts with the iteration. An aborted run stores the streamed text of an unfinished answer, and a response
- * for each call that was running. Leaving the iteration early also stops the run, but does not store these
- * events.
+ * The run starts with the iteration. An aborted run stores the streamed text of an unfinished answer. It also stores
+ * responses to its open calls, except to calls that wait for an answer. Leaving the iteration early also stops the run,
+ * but does not store these events.
  */
 import { raceAbort, MAX_TIMER_MS } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
@@ -35,6 +35,7 @@ import { requireRun, RunIndex, Waits } from './run-index.ts';
 import { DEFAULT_LIMITS, Run, type RunLimits, type RunServices, type RunStart } from './run.ts';
 import type { SessionKey, SessionStore, State } from '../session.ts';
 import { memorySessions } from '../sessions/memory.ts';
+import { withDelta } from '../sessions/state.ts';
 import type { MutableState } from '../tool.ts';
 import { AgentTree } from './tree.ts';
 
@@ -193,7 +194,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     await store.append(key, [event]);
     index.add(event);
     const events = [...session.events, event];
-    const state = withoutNulls({ ...session.state, ...asked.state });
+    const state = withDelta(session.state, asked.state);
     const start = { session: { ...session, events, state }, input, first, resumed: false };
     yield* go(loadedRun(opened), start, asked);
   }
@@ -361,8 +362,4 @@ function bind(store: ArtifactStore, key: SessionKey): Artifacts {
     load: (name, version) => store.load(key, name, version),
     list: () => store.list(key),
   };
-}
-
-function withoutNulls(state: State): State {
-  return Object.fromEntries(Object.entries(state).filter(([, value]) => value !== null));
 }

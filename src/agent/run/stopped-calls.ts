@@ -1,6 +1,6 @@
 /**
- * The responses to calls that get no result because their run was stopped. From these responses, the model learns what
- * happened to its calls.
+ * The responses to calls that get no result because they were declined or their run was stopped. From these responses,
+ * the model learns what happened to its calls.
  */
 import { isObject, type JsonValue } from '../../base/index.ts';
 import { createEvent, type Event } from '../event.ts';
@@ -24,7 +24,7 @@ export function isDeclined({ confirmation }: OpenCall): boolean {
   return confirmation !== undefined && confirmation.confirmed !== true;
 }
 
-/** Returns the error for a call that a person has declined. It contains the person's reason. */
+/** Returns the error for a call that a person has declined. It contains the person's reason, if there is one. */
 export function declined({ confirmation }: OpenCall): ToolError {
   const value = confirmation?.value;
   const reason = typeof value === 'string' && value !== '' ? `: ${value}` : '';
@@ -33,7 +33,7 @@ export function declined({ confirmation }: OpenCall): ToolError {
 
 /**
  * Returns the error for a call that was stopped for the given reason. `progress` is the last progress that the tool
- * reported.
+ * reported. For a call that a person has declined, returns the error of `declined` instead.
  */
 export function stopped(reason: string, call: OpenCall, progress?: JsonValue): ToolError {
   if (isDeclined(call)) return declined(call);

@@ -78,7 +78,10 @@ const STEPS: readonly string[] = [
 /** The schema of the file. The application id is "Pagt" in ASCII. */
 const SESSIONS: Schema = { applicationId: 0x50616774, steps: STEPS };
 
-/** An open database. Its methods throw StorageErrors. A call that fails changes nothing. */
+/**
+ * An open database. The constructor, `read` and `write` convert errors of the database to StorageErrors. A call that
+ * fails changes nothing.
+ */
 export class Database {
   readonly #db: DatabaseSync;
   readonly #file: string;
@@ -133,7 +136,7 @@ export class Database {
       this.#db.exec('COMMIT');
       return result;
     } catch (error) {
-      // If the disk is full, SQLite has already rolled back the transaction.
+      // If the disk is full, SQLite may already have rolled back the transaction.
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
       throw toStorageError(toStoreError(error, this.#file, action));
     }

@@ -6,7 +6,8 @@
  * events.
  *
  * When there are too many sessions, or their total size is too large, the store removes the least recently changed
- * sessions. The state of users and apps is never removed. When this state fills the store, appends are refused.
+ * sessions. The state of users and apps is never removed to make room. When this state fills the store, appends are
+ * refused.
  */
 import type { JsonValue } from '../../base/index.ts';
 import type { Event } from '../event.ts';
@@ -62,7 +63,7 @@ export function memorySessions(options: MemorySessionsOptions = {}): SessionStor
 }
 
 class MemorySessions implements SessionStore {
-  /** All sessions, in the order of their last change. The sessions in `#owners` have the same order. */
+  /** All sessions, the least recently changed one first. The sessions in `#owners` have the same order. */
   readonly #sessions = new Map<string, StoredSession>();
   readonly #owners = new Map<string, Map<string, StoredSession>>();
   /** The state of users and apps. */
@@ -173,7 +174,7 @@ class MemorySessions implements SessionStore {
     this.#sharedSize += shared;
     this.#size += own - session.size;
     session.size = own;
-    this.#moveToFront(session);
+    this.#moveToEnd(session);
     this.#makeRoom();
     return this.#now();
   }
@@ -185,7 +186,7 @@ class MemorySessions implements SessionStore {
     return scope;
   }
 
-  #moveToFront(session: StoredSession): void {
+  #moveToEnd(session: StoredSession): void {
     const key = keyText(session.key);
     this.#sessions.delete(key);
     this.#sessions.set(key, session);

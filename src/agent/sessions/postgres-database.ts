@@ -11,8 +11,8 @@ import { StorageError, toStorageError } from '../storage-error.ts';
 /** The options of the PostgreSQL stores. */
 export interface PostgresAgentOptions {
   /**
-   * Maximum number of connections that only this store uses. By default, all stores of the process with the same URL
-   * share up to 10 connections, or `pool_size` in the URL.
+   * Maximum number of connections of this store, which then has its own pool. By default, all stores of the process
+   * with the same URL share one pool of up to 10 connections. `pool_size` in the URL changes this number.
    */
   readonly poolSize?: number;
   /** If false, missing tables are an error and are not created. Default: true. */
@@ -89,7 +89,7 @@ export function keyOf(kind: 'app' | 'user' | 'session' | 'state', ...names: stri
     .digest();
 }
 
-/** An open database. Its methods throw StorageErrors. */
+/** An open database. `open`, `read` and `write` convert errors of the database to StorageErrors. */
 export class PostgresDatabase {
   readonly #db: Postgres;
   readonly #retryMs: number;

@@ -47,8 +47,8 @@ export interface PostgresSessionsOptions extends PostgresAgentOptions {
 }
 
 /**
- * Opens a session store in the schema `parley` of a database, and creates its tables if needed. Throws a StorageError if
- * the database cannot be used.
+ * Opens a session store in the schema `parley` of a database, and creates its tables if needed. Throws a StorageError
+ * if the database cannot be used.
  *
  *   const sessions = await postgresSessions('postgres://parley@localhost/parley');
  */
@@ -164,7 +164,7 @@ class PostgresSessions implements SessionStore {
   readonly #db: PostgresDatabase;
   /** The cached sessions, in the order in which they were last read. */
   readonly #kept = new BoundedMap<Kept>(MAX_KEPT);
-  /** The writes of this process to one session run in the order of their calls. */
+  /** The writes of this store object to one session run in the order of their calls. */
   readonly #order = new Turns();
   readonly #maxSessionSize: number;
   readonly #now: () => number;
@@ -298,14 +298,25 @@ class PostgresSessions implements SessionStore {
 
   /** Removes the sessions that `where` selects and locks. Returns their number. */
   #remove(where: string, values: unknown[]): Promise<number> {
-    return this.#db.write((db) =>
+    /** The sessions of the last attempt. */
+    let tried: readonly number[] = [];
+    return this.#db.write((db, isRetry) =>
       db.transaction(async (tx) => {
+        // The last attempt may have been committed although its connection was lost. FOR UPDATE waits until it ends.
+        if (isRetry && tried.length > 0) {
+          const left = await tx.query(
+            'SELECT FROM parley.sessions WHERE id = ANY ($1) FOR UPDATE',
+            [tried],
+          );
+          if (left.length === 0) return tried.length;
+        }
         const sessions = await tx.query<{ id: number; key: Uint8Array }>(
           `SELECT id, key FROM parley.sessions ${where}`,
           values,
         );
         if (sessions.length === 0) return 0;
         const ids = sessions.map(({ id }) => id);
+        tried = ids;
         const keys = sessions.map(({ key }) => key);
         await tx.query('DELETE FROM parley.session_events WHERE session = ANY ($1)', [ids]);
         await tx.query('DELETE FROM parley.session_state WHERE place = ANY ($1)', [keys]);
@@ -368,12 +379,15 @@ async function countBatch(tx: Executor, session: number, batch: string): Promise
 }
 
 /**
- * A change of one key of the state: its place, its hash, its name, and its new value as JSON, or null if the key is
- * removed.
+ * A change of one key of the state: its place, its hash, its name as JSON, and its new value as JSON. The value is null
+ * if the key is removed.
  */
 type StateChange = readonly [place: Uint8Array, hash: Uint8Array, key: string, json: string | null];
 
-/** Returns the changes, sorted by key, so that two transactions cannot deadlock. */
+/**
+ * Returns the changes, sorted by key. Transactions that make the changes one by one in this order cannot deadlock.
+ * `APPEND` sets keys and removes keys in two parts of a statement, so it can deadlock. Then it is run again.
+ */
 function stateChanges(key: SessionKey, deltas: readonly (State | undefined)[]): StateChange[] {
   const [session, user, app] = placesOf(key);
   const places = { session, user, app };
@@ -411,7 +425,7 @@ function rowKey({ app, user, id }: SessionKey): Uint8Array {
   return keyOf('session', app, user, id);
 }
 
-/** Returns the keys of the state of the session, of the user, and of the app. */
+/** Returns the places (column `place`) where the states of the session, the user and the app are stored. */
 function placesOf(key: SessionKey): readonly [Uint8Array, Uint8Array, Uint8Array] {
   return [rowKey(key), keyOf('user', key.app, key.user), keyOf('app', key.app)];
 }

@@ -18,13 +18,33 @@ export function stateScopeOf(key: string): StateScope {
   return key.startsWith('temp:') ? 'temp' : 'session';
 }
 
-/** Yields the changes of a delta in the stored scopes, which are all scopes except `temp:`. Null removes the key. */
+/**
+ * Applies a delta to the state. Null removes a key. Undefined is ignored: the type excludes it, but an object literal
+ * may still contain it.
+ */
+export function applyDelta(state: Map<string, JsonValue>, delta: State | undefined): void {
+  for (const [key, value] of Object.entries(delta ?? {})) {
+    if (value === null) state.delete(key);
+    else if (value !== undefined) state.set(key, value);
+  }
+}
+
+/** Returns a copy of the state with the delta applied. */
+export function withDelta(state: State, delta: State | undefined): State {
+  const changed = new Map(Object.entries(state));
+  applyDelta(changed, delta);
+  return Object.fromEntries(changed);
+}
+
+/**
+ * Yields the changes of a delta in the stored scopes, which are all scopes except `temp:`. Null removes the key.
+ * Undefined is left out.
+ */
 export function* storedChanges(
   delta: State | undefined,
 ): Generator<readonly [scope: StoredScope, key: string, value: JsonValue]> {
   for (const [key, value] of Object.entries(delta ?? {})) {
     const scope = stateScopeOf(key);
-    // The type excludes undefined, but an object literal may still contain it.
     if (scope !== 'temp' && value !== undefined) yield [scope, key, value];
   }
 }

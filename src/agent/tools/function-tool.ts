@@ -63,8 +63,8 @@ export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Inp
   const accepted = new WeakMap<object, z.output<Input>>();
 
   function parse(args: JsonObject): JsonObject {
-    // The schema's output is not always JSON. For example, it can contain a Date. This is safe, because only `confirm`
-    // and `run` receive it.
+    // The schema's output is not always JSON. For example, it can contain a Date. This is safe, because it is not
+    // stored. Only hooks, `confirm` and `run` receive it.
     const parsed = checkArguments(input, args) as z.output<Input> & JsonObject;
     accepted.set(parsed, parsed);
     return parsed;
@@ -107,7 +107,9 @@ export function parametersOf(input: z.ZodObject): JsonObject {
   return plainSchema(input.toJSONSchema({ io: 'input', unrepresentable: 'any' }));
 }
 
-/** Returns zod's JSON Schema as plain JSON, because zod's type for it allows more. */
+/**
+ * Returns zod's JSON Schema without `$schema`, as plain JSON. The type of zod's JSON Schema allows other values too.
+ */
 export function plainSchema(given: z.core.JSONSchema.BaseSchema): JsonObject {
   const { $schema: _, ...schema } = given;
   return JSON.parse(JSON.stringify(schema));

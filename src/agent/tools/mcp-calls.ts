@@ -6,8 +6,8 @@
  * call stays open at the server. When the answer arrives, `run` is called again. It responds to the server and waits
  * for the result. If the process has ended in between, the call fails with an unknown outcome.
  *
- * A request of the server does not always name the call that it belongs to. If neither its metadata nor the transport
- * shows the call, and calls of several sessions are open, the request is refused, because the wrong person could see
+ * A request of the server does not always name the call that it belongs to. If calls of several sessions are open, and
+ * neither the metadata nor the transport shows the call, the request is refused, so that the wrong person cannot see
  * it.
  */
 import { BoundedMap, isObject, raceAbort, type JsonObject } from '../../base/index.ts';
@@ -33,7 +33,7 @@ import {
   type ServerRequest,
 } from './mcp-server-request.ts';
 
-/** Maximum number of requests that the server may send during one call. */
+/** Maximum number of requests of the server that are answered during one call. */
 const MAX_REQUESTS = 20;
 /** Maximum number of requests of one call that wait at the same time. */
 const MAX_WAITING = 5;
@@ -47,8 +47,8 @@ const COUNTED_RUNS = 100;
 export interface McpCallsOptions {
   readonly server: string;
   /**
-   * Maximum time without a response, a progress report or a request of the server, in milliseconds. The time does
-   * not run while the server waits for an answer.
+   * Maximum time in milliseconds for which a call waits for the server: for its response, a progress report or a
+   * request. The time does not run while the server waits for an answer.
    */
   readonly timeoutMs: number;
   /**
@@ -67,7 +67,7 @@ export interface McpCallsOptions {
 export class McpCalls {
   readonly #options: McpCallsOptions;
   readonly #open = new Map<string, OpenCall>();
-  /** The number of model answers for the server, by run. */
+  /** The number of model answers that the server has requested, by run. */
   readonly #samples = new BoundedMap<number>(COUNTED_RUNS);
 
   constructor(options: McpCallsOptions) {
@@ -165,8 +165,8 @@ export class McpCalls {
     if (context.answer) throw outcomeUnknown();
     if (this.#open.size >= MAX_CALLS) {
       const { server } = this.#options;
-      // An ended call is kept only so that `run` can return its result when its question is answered. If the call is
-      // removed, `run` reports an unknown outcome instead.
+      // A call that ended before its question was answered is kept only so that `run` can return its result after the
+      // answer. If the call is removed, `run` reports an unknown outcome instead.
       const [ended] = [...this.#open].find(([, { ended: over }]) => over) ?? [];
       if (ended !== undefined) this.#open.delete(ended);
       else throw new McpError('tool', `the MCP server ${server} has too many open calls`);
@@ -180,7 +180,8 @@ export class McpCalls {
         return await make(tool, args, options);
       } catch (error) {
         const pages = requiredPages(error);
-        // The server has not executed the call. The call is made again after the person has opened the pages.
+        // If pages are required, the server has not executed the call. The call is made again after the person has
+        // opened the pages.
         for (const page of pages) {
           const { action } = await this.#ask(call, page, options.signal);
           if (action !== 'accept') throw error;
@@ -217,7 +218,7 @@ export class McpCalls {
 const PAGE_REQUIRED = -32042;
 const MAX_PAGES = 3;
 
-/** Returns the pages that the person must open before the call can be made. */
+/** Returns the pages that the person must open before the call can be made. Returns none for any other error. */
 function requiredPages(error: unknown): ElicitRequestParams[] {
   const cause: unknown = error instanceof McpError ? error.cause : undefined;
   if (!isObject(cause) || cause['code'] !== PAGE_REQUIRED || !isObject(cause['data'])) return [];
@@ -233,7 +234,7 @@ function requiredPages(error: unknown): ElicitRequestParams[] {
 
 const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 
-/** Returns the id of the server's task to which a request belongs. */
+/** Returns the id of the server's task that a request names in its metadata, or undefined if it names none. */
 function relatedTask({ _meta: meta }: { readonly _meta?: unknown }): string | undefined {
   const related = isObject(meta) ? meta[RELATED_TASK] : undefined;
   const taskId = isObject(related) ? related['taskId'] : undefined;
@@ -247,7 +248,7 @@ class OpenCall {
   readonly runId: string;
   /** The options with which the call was made, or undefined before it is made. */
   options: McpCallOptions | undefined;
-  /** The id of the server's task, or undefined if the call does not run as a task. */
+  /** The id of the server's task, or undefined if the server has not created a task for the call. */
   taskId: string | undefined;
   onProgress: ((progress: Progress) => void) | undefined;
   ended = false;

@@ -282,9 +282,9 @@ export class McpConnection {
   }
 
   /**
-   * Opens the connection. Over HTTP, first tries MCP 2026-07-28, because newer servers can ask for input only with
-   * this version. This version is not tried with a program. A program would have to be started twice, and it can ask
-   * for input with the older protocol.
+   * Opens the connection. Over Streamable HTTP, first tries MCP 2026-07-28, because newer servers can ask for input
+   * only with this version. This version is not tried with a program. A program would have to be started twice, and it
+   * can ask for input with the older protocol.
    */
   async #open(kind: TransportKind, complaint: Complaint, signal: AbortSignal): Promise<Live> {
     if (kind === 'http') {

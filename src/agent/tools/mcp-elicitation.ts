@@ -1,9 +1,10 @@
 /**
  * Converts the questions of an MCP server (elicitation) to text for people, and reads the answers.
  *
- * A form has a few fields with simple values. If there is one field, a person answers with the value. Otherwise the
- * answer has lines such as `name: Ann`, or is a JSON object. The answer is checked against the form, so the server
- * gets only valid values. In URL mode, the person opens a page in their own browser. Parley never opens the page.
+ * A form has fields with simple values. If there is one field, a person can answer with its value. Otherwise the answer
+ * usually has lines such as `name: Ann`, or is a JSON object. A form without fields is accepted or declined. The answer
+ * is checked against the form, so the server gets only valid values. In URL mode, the person opens a page in their own
+ * browser. Parley never opens the page.
  */
 import { elide, isObject, reveal, type JsonObject, type JsonValue } from '../../base/index.ts';
 import type { ElicitRequestParams } from '@modelcontextprotocol/client';
@@ -40,7 +41,7 @@ export type ElicitationReply = {
 export interface ServerQuestion {
   readonly text: string;
   readonly options: readonly string[];
-  /** The fields of the form, for programs. */
+  /** The fields of the form, or the URL of the page, for programs. */
   readonly args: JsonObject;
   /** Returns the result for the server, or a description of the problem with the answer. */
   read(answer: Answer): ElicitationReply | { readonly problem: string };
@@ -355,7 +356,7 @@ function valuesIn(
 
 /**
  * Reads `name: value` for each field. There is one value per line, or there are several on a line, separated by a
- * comma or semicolon.
+ * comma or semicolon. Returns undefined if the text does not begin with the name of a field.
  */
 function namedValues(
   said: string,

@@ -2,7 +2,7 @@ import { ToolError, type ToolErrorType } from '../tool-error.ts';
 
 /** The reason why an MCP server failed. */
 export type McpErrorCode =
-  /** The tool reported an error, or the server refused the call. */
+  /** The tool reported an error, or the server refused the request. */
   | 'tool'
   /** The server cannot be reached, or the connection was lost. */
   | 'unreachable'

@@ -11,7 +11,7 @@ const HASH_LENGTH = 8;
 /**
  * Gives each tool of a server a unique name. The name depends only on the names of the server and its tools, and not on
  * the order of the tools. Characters that are not allowed are replaced. If several tools would then have the same name,
- * the tool without replaced characters keeps this name, and the names of the other tools get a hash at the end. If a
+ * the tool without replaced characters keeps this name. The names of the other tools get a hash at the end. If a
  * name is too long, a hash replaces its end. A tool that is listed twice counts once.
  */
 export function offeredNames(server: string, tools: readonly string[]): Map<string, string> {

@@ -45,18 +45,14 @@ export function mcpAuthorization(
   needsLogin: string,
   fetch: FetchLike,
 ): McpAuthorization {
-  let used: string | undefined;
   return {
-    async token() {
-      return (used = (await logins.load())?.tokens?.access_token);
-    },
-    async onUnauthorized() {
-      const refused = used;
+    token: async () => (await logins.load())?.tokens?.access_token,
+    async onUnauthorized(refused) {
       let isLost = false;
       await logins.update(async (login) => {
         const { tokens } = login ?? {};
         if (!login || !tokens) throw new Error(needsLogin);
-        // If the token is different, another session or process has refreshed it in the meantime.
+        // If the token is different, another request, session or process has refreshed it in the meantime.
         if (tokens.access_token !== refused) return login;
         const fresh = await refreshed(login, fetch);
         if (fresh) return { ...login, tokens: fresh };

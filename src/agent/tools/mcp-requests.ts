@@ -24,8 +24,8 @@ export interface McpCallOptions {
   readonly signal: AbortSignal;
   onProgress(progress: Progress): void;
   /**
-   * Called when the call is sent. If the call runs as a task, also called with the id of the task when the server has
-   * created the task, and each time that the server reports the task's status.
+   * Called when the call is sent. If the call runs as a task, this function is called again with the task's id when the
+   * server has created the task, and after each report of its status.
    */
   begun(taskId?: string): void;
 }
@@ -61,11 +61,11 @@ export interface ServerRequests {
 
 /**
  * The call whose response contains the message that is being handled. MCP does not specify to which call a request of
- * the server belongs. With Streamable HTTP, however, the server sends the request in the response to the call.
+ * the server belongs. With Streamable HTTP, however, the server sends its requests in the response to the call.
  */
 const current = new AsyncLocalStorage<McpCallOptions | undefined>();
 
-/** Makes a call. Requests of the server in the response are then assigned to this call. */
+/** Makes a call. If the response contains requests of the server, they are assigned to this call. */
 export function inCall<T>(call: McpCallOptions, make: () => Promise<T>): Promise<T> {
   return current.run(call, make);
 }

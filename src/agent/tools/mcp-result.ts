@@ -2,13 +2,14 @@
  * Converts the content that an MCP server sends (results of tools, prompts and resources) to content for the model. The
  * result is text or data, with images and files in addition.
  *
- * Images, PDF documents, audio, video and links to files are passed on to the model, up to a limit. models/prompt.ts
- * decides for each request whether the model accepts them. Every file that is sent with its content is also saved
- * (if the caller can save files), except images that are passed on. The model gets a note with the path, type and size
- * of a saved file.
+ * Images, PDF documents, audio, video and links to files are passed on to the model, up to a limit. For each request,
+ * models/prompt.ts decides whether the model accepts them. Every binary file that is sent with its content is also
+ * saved (if the caller can save files), except images that are passed on. For each of these files, the model gets a
+ * note with the type, the size and, if the file was saved, the path. In one response, this applies to at most MAX_NOTES
+ * files.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { cutText, elide, sizeOf, type JsonValue } from '../../base/index.ts';
+import { cutText, elide, sizeOf, UNKNOWN_MEDIA_TYPE, type JsonValue } from '../../base/index.ts';
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
 import type { BlobPart, FileContentPart } from '../content.ts';
 import { acceptedFile } from '../models/accepted-files.ts';
@@ -91,8 +92,7 @@ export async function readContent(
       size += length;
       parts.push(accepted);
     }
-    // Images are passed on whatever the vendor is. Other files are also saved, so that they can be used with every
-    // model.
+    // Images are sent to every vendor. Other files are also saved, so that they can be used with every model.
     const isImage = accepted?.mediaType?.startsWith('image/') === true;
     if (part.kind === 'blob' && !(fits && isImage)) {
       noted += 1;
@@ -150,7 +150,7 @@ function partOf(block: ContentBlock): string | BlobPart | FileContentPart {
     case 'resource': {
       const { resource } = block;
       if ('text' in resource) return `${resource.uri}\n${resource.text}`;
-      const { mimeType = 'application/octet-stream', blob, uri } = resource;
+      const { mimeType = UNKNOWN_MEDIA_TYPE, blob, uri } = resource;
       if (!/^text\/|[/+](?:json|xml)$/.test(mimeType)) return blobOf(mimeType, blob, uri);
       return `${uri}\n${Buffer.from(blob, 'base64').toString('utf8')}`;
     }

@@ -1,6 +1,6 @@
 /**
  * Removes the secrets of an MCP server from its errors and its log. A server or a proxy may repeat the data of a
- * request, and every client of a session sees the reason why a server is unavailable.
+ * request in an error. Every client of a session sees the error of a server that is unavailable.
  */
 import type { McpServerConfig } from './mcp-transport.ts';
 
@@ -11,8 +11,9 @@ const BEARER = /\b(Bearer|Basic)\s+[\w.~+/=-]{6,1000}/gi;
 const SECRET_FLAG = /key|token|secret|password/i;
 
 /**
- * Returns a function that replaces the secrets in a text. The secrets are the values of headers and environment
- * variables, the password and the query values of the URL, and the values of arguments such as `--token=x`.
+ * Returns a function that replaces the secrets in a text. The secrets of a URL are the values of the headers, the
+ * password and the query values. The secrets of a command are the values of the environment variables, and of arguments
+ * such as `--token=x`.
  */
 export function secretHider(server: McpServerConfig): (text: string) => string {
   const values = 'url' in server ? inAddress(server) : inCommand(server);

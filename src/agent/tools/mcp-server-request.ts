@@ -2,7 +2,8 @@
  * The requests that an MCP server sends while it executes a call. They ask for a person's answer or for the model's
  * answer.
  *
- * People see a request as a separate call inside the call that the server executes, like the calls of a helper.
+ * People see a request as a separate call inside the call that the server executes, like the calls of an agent that
+ * runs as a tool.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import type { CreateMessageResult } from '@modelcontextprotocol/client';
@@ -23,7 +24,7 @@ export interface ServerRequest {
   readonly id: string;
   /**
    * Continues the request with a person's answer to its question. The first call has no answer. Returns the next
-   * question, or undefined when the server has received its answer.
+   * question, or undefined when the request has ended and the server has received its answer or an error.
    */
   proceed(context: ToolContext, answer: Answer | undefined): Promise<Question | undefined>;
   /** Ends the request without an answer. The server gets an error or, for a question, the action `cancel`. */
@@ -31,8 +32,8 @@ export interface ServerRequest {
 }
 
 /**
- * The error response to a server's request that is not answered. The code means that a person or a rule refused the
- * request.
+ * The error response to a server's request that is not answered. The code is the one that MCP defines for a request
+ * that the user rejected. It is used for all reasons.
  */
 export class Refusal extends Error {
   readonly code = -1;
@@ -114,7 +115,7 @@ export function samplingRequest({
       respond.resolve(given.result);
     } catch {
       context.signal.throwIfAborted();
-      // The reason of the failure is not disclosed to the server and to other clients.
+      // Neither the server nor the clients of the session learn the reason for the failure.
       const response = 'the model gave no answer';
       respond.reject(new Refusal(response));
       await failed(context, response);
@@ -156,13 +157,13 @@ export function samplingRequest({
   };
 }
 
-/** Shows an event of the server's request in the caller's run, as an event of the call. */
+/** Shows an event of the server's request in the run that made the call. The author of the event is the server. */
 async function show(context: ToolContext, server: string, fields: EventFields): Promise<void> {
   const { runId, services } = context;
   await surroundingsOf(services)?.show(createEvent({ runId, author: server }, fields));
 }
 
-/** Shows a request that starts without a question. */
+/** Shows a request about which no person is asked, because a rule allows or refuses it. */
 function announce(
   context: ToolContext,
   server: string,
@@ -172,7 +173,7 @@ function announce(
   return show(context, server, { content: { role: 'model', parts: [part] } });
 }
 
-/** Shows that a request of the server was answered. */
+/** Shows the outcome of a request of the server, or of one invalid answer to it. */
 function settle(
   context: ToolContext,
   server: string,

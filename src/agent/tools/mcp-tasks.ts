@@ -1,7 +1,8 @@
 /**
  * Calls of tools that run only as tasks (MCP 2025-11-25, "Tasks"). The server answers at once with a task. The client
  * polls the status of the task, and requests the result when the task has ended. If the task needs input, the client
- * requests the result early, because the server sends its requests for input only while that request is open.
+ * requests the result before the task has ended. The server sends its requests for input only while this request is
+ * open.
  */
 import { pause, type JsonObject } from '../../base/index.ts';
 import type {
@@ -22,7 +23,7 @@ const DEFAULT_POLL_MS = 1_000;
 const KEEP_MS = 60 * 60_000;
 const CANCEL_TIMEOUT_MS = 5_000;
 
-/** Returns whether the tool can be called only as a task. */
+/** Returns whether the tool must be called as a task: the tool requires this, and the server supports it. */
 export function needsTask(tool: Tool, capabilities: ServerCapabilities | undefined): boolean {
   const isOffered = capabilities?.tasks?.requests?.tools?.call !== undefined;
   return isOffered && tool.execution?.taskSupport === 'required';
@@ -43,8 +44,8 @@ export async function callAsTask(
   const { specTypeSchemas } = await mcpLibrary();
   const latest = performance.now() + timeout;
   /**
-   * The options of a request, which must end within the time that is left for the call. A timer may fire almost 1 ms
-   * early, so 1 ms is added. After the timeout, the time of the call is then certainly over.
+   * Returns the options of a request. The request must end within the time that is left for the call. A timer may fire
+   * almost 1 ms early, so 1 ms is added. So after a timeout of the request, the time of the call is certainly over.
    */
   const options = () => ({
     signal,

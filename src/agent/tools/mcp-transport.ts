@@ -2,7 +2,7 @@
  * The transports to an MCP server: a program's standard input and output, Streamable HTTP, and the older HTTP with
  * SSE (protocol version 2024-11-05). All transports limit the size of a message.
  */
-import type { Transport } from '@modelcontextprotocol/client';
+import type { AuthProvider, Transport } from '@modelcontextprotocol/client';
 import { limitBody } from '../../base/index.ts';
 import { mcpLibrary } from './mcp-library.ts';
 
@@ -11,11 +11,13 @@ const CARRIAGE_RETURN = 13;
 /** Maximum size of one message from a server. */
 const MAX_MESSAGE_BYTES = 16 * 2 ** 20;
 /**
- * Maximum number of HTTP requests that a server has not answered. Each request of the server is answered with an HTTP
- * request. Without the limit, a server could make this program open any number of connections.
+ * Maximum number of HTTP requests to a server that the server has not answered yet. When a server sends an MCP request,
+ * the client sends its response in a new HTTP request. So without the limit, a server could make this program open any
+ * number of connections.
  */
 const MAX_UNANSWERED = 500;
 const MAX_LOG_LINE = 4_000;
+const BEARER = 'Bearer ';
 
 /** An MCP server that is a program. The program is started when it is needed, and ended when the toolset is closed. */
 export interface McpCommand {
@@ -33,9 +35,13 @@ export interface McpCommand {
 
 /** Supplies the token for the requests to an MCP server. */
 export interface McpAuthorization {
+  /** Returns the token for one request, or undefined to send the request without a token. */
   token(): Promise<string | undefined>;
-  /** Called when the server has refused the token. Gets a new token. Rejects if this is not possible. */
-  onUnauthorized(): Promise<void>;
+  /**
+   * Called when the server has refused a request. `refused` is the token of this request, or undefined if it had none.
+   * Gets a new token. Rejects if this is not possible.
+   */
+  onUnauthorized(refused: string | undefined): Promise<void>;
 }
 
 /** An MCP server that is already running and is reached by HTTP. */
@@ -92,10 +98,11 @@ export async function openTransport(
   if ('url' in server) {
     const { StreamableHTTPClientTransport, SSEClientTransport } = await mcpLibrary();
     const url = new URL(server.url);
+    const limited = limitMessages(server.fetch ?? fetch, events.overflow);
     const options = {
       requestInit: { headers: { ...server.headers } },
-      fetch: limitMessages(server.fetch ?? fetch, events.overflow),
-      ...(server.authorization && { authProvider: server.authorization }),
+      fetch: limited,
+      ...(server.authorization && authorized(server.authorization, limited)),
     };
     if (kind === 'sse') return { transport: new SSEClientTransport(url, options) };
     const transport = new StreamableHTTPClientTransport(url, options);
@@ -116,7 +123,35 @@ export async function openTransport(
   return { transport };
 }
 
-/** Splits the output of a program into lines, and shortens long lines. */
+type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+/**
+ * Returns the client's options for requests with a token. Concurrent requests may have different tokens, and the client
+ * does not report which token was refused. So `fetch` remembers the token of each response.
+ */
+function authorized(
+  authorization: McpAuthorization,
+  fetchIt: Fetch,
+): { readonly fetch: Fetch; readonly authProvider: AuthProvider } {
+  const tokens = new WeakMap<Response, string>();
+  return {
+    async fetch(url, init) {
+      const response = await fetchIt(url, init);
+      const sent = new Headers(init?.headers).get('authorization');
+      if (sent?.startsWith(BEARER)) tokens.set(response, sent.slice(BEARER.length));
+      return response;
+    },
+    authProvider: {
+      token: () => authorization.token(),
+      onUnauthorized: ({ response }) => authorization.onUnauthorized(tokens.get(response)),
+    },
+  };
+}
+
+/**
+ * Splits the output of a program into lines, and cuts each line to MAX_LOG_LINE characters. A longer line that arrives
+ * in several chunks may be logged as several lines.
+ */
 function lines(log: (line: string) => void) {
   const decoder = new TextDecoder();
   let begun = '';
@@ -139,10 +174,7 @@ function lines(log: (line: string) => void) {
  * Returns a `fetch` that fails and calls `overflow` if a message is too large or if too many requests are unanswered.
  * In an event stream, each event is one message, even if its data has many lines.
  */
-function limitMessages(
-  fetchIt: typeof fetch,
-  overflow: (reason: string) => void,
-): (url: string | URL, init?: RequestInit) => Promise<Response> {
+function limitMessages(fetchIt: typeof fetch, overflow: (reason: string) => void): Fetch {
   let unanswered = 0;
   return async (url, init) => {
     if (unanswered >= MAX_UNANSWERED) {

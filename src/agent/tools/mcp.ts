@@ -5,8 +5,8 @@
  *   const files = mcpToolset({ name: 'files', command: 'npx', args: ['some-mcp-server', '/data'] });
  *   const agent = llmAgent({ name: 'helper', tools: [files] });
  *
- * The server is started or contacted when its tools are first needed. Tools have names of the form `SERVER__TOOL`. A
- * server is not trusted. Its lists, descriptions and results are limited in size, and its annotations are only hints.
+ * The server is started or contacted when it is first needed. Tools have names of the form `SERVER__TOOL`. A server is
+ * not trusted. Its lists, descriptions and results are limited in size, and its annotations are only hints.
  */
 import { defined, elide, type MaybePromise, type JsonObject } from '../../base/index.ts';
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
@@ -46,16 +46,16 @@ export interface McpOptions {
         args: JsonObject,
       ) => MaybePromise<boolean | ToolConfirmation>);
   /**
-   * Whether calls of tools that are not marked as read-only run in the order of the model's answer. By default, all
-   * calls run concurrently.
+   * Whether the tools that are not marked as read-only are sequential (`Tool.sequential`). Their calls then run one
+   * after the other, in the order in which the model made them. By default, all calls run concurrently.
    */
   readonly sequential?: boolean;
   /** Maximum time until the server is ready, in milliseconds. Default: 30,000. */
   readonly connectTimeoutMs?: number;
   /**
-   * Maximum time of a call without a response, a progress report or a request of the server, in milliseconds. The time
-   * does not run while the server waits for an answer. A call ends after one hour in any case. For other requests, this
-   * is the maximum time until the response. Default: 120,000.
+   * Maximum time in milliseconds for which a call waits for the server: for its response, a progress report or a
+   * request. The time does not run while the server waits for an answer. A call to the server ends after one hour in
+   * any case. For other requests, this is the maximum time until the response. Default: 120,000.
    */
   readonly callTimeoutMs?: number;
   /**
@@ -64,13 +64,14 @@ export interface McpOptions {
    */
   readonly retryDelayMs?: number;
   /**
-   * Maximum number of tools that are offered. If the server has more, only the first tools are offered. Default: 250.
+   * Maximum number of the server's tools that are offered. If the server has more, only the first ones are offered. The
+   * tool that reads resources does not count. Default: 250.
    */
   readonly maxTools?: number;
   /**
    * Saves a file that the server has sent. It is not called for an image that is passed on to the model. Returns the
    * path for the model, or undefined if the file cannot be saved. Must not throw. By default, no file is saved, and the
-   * model gets a note with only the type and size of the file.
+   * notes about files contain no paths.
    */
   readonly saveFile?: SaveMcpFile;
   /** Called when the server reports that its tools, prompts or resources have changed. Must not throw. */
@@ -79,7 +80,7 @@ export interface McpOptions {
   readonly roots?: readonly McpRoot[];
   /**
    * The tool that answers the server's requests to the model (MCP's sampling). Its `confirm` decides whether a person
-   * is asked first. Without `confirm`, a person is always asked. By default, the server cannot use a model.
+   * is asked first. If the tool has no `confirm`, a person is always asked. By default, the server cannot use a model.
    */
   readonly sampling?: Tool;
   /**

@@ -17,13 +17,13 @@ import { dirname, resolve } from 'node:path';
 import { systemCode } from '../errors.ts';
 import { makeFolder } from './make-folder.ts';
 
-/** Maximum number of symbolic links from one to the next, as in Linux. */
+/** Maximum length of a chain of symbolic links, as in Linux. */
 const MAX_LINKS = 40;
 
 /**
  * Reads a file with a secret. If the file does not exist, creates it with the result of `make`, with access for the
  * owner only. The file appears with its complete content, so other processes never read a part of it, even after a
- * power failure. If two processes create the file at the same time, both return the content of the first.
+ * power failure. If two processes create the file at the same time, both return the content of the first process.
  */
 export function readOrCreateSecret(file: string, make: () => string | Uint8Array): Buffer {
   return readSecret(file) ?? create(file, make());
@@ -40,9 +40,9 @@ export function readSecret(file: string): Buffer | undefined {
 }
 
 /**
- * Writes a file with access for the owner only. Replaces the file if it exists, or keeps it if the write fails. If the
- * file is a symbolic link, its target is written and the link stays. Throws if there is something else at the path,
- * such as a folder or a pipe.
+ * Writes a file with access for the owner only. An existing file is replaced. If the write fails, the existing file
+ * stays unchanged. If the file is a symbolic link, its target is written and the link stays. Throws if there is
+ * something else at the path, such as a folder or a pipe.
  */
 export function writePrivateFile(file: string, content: string | Uint8Array): void {
   const target = targetOf(file);
@@ -75,7 +75,7 @@ function create(file: string, secret: string | Uint8Array): Buffer {
   }
 }
 
-/** Writes the content to a temporary file in the same folder, passes its path to `publish`, and then removes it. */
+/** Writes the content to a temporary file in the same folder. Calls `publish` with its path, and removes the file. */
 function withDraft(file: string, content: Buffer, publish: (draft: string) => void): void {
   makeFolder(dirname(file));
   const draft = `${file}.${randomBytes(6).toString('hex')}`;

@@ -73,7 +73,7 @@ export function parseJsonc(source: string): Jsonc {
   };
 }
 
-/** Checks the text. Throws at the first syntax error, duplicate key or value that is nested too deeply. */
+/** Checks the text. Throws at the first syntax error, duplicate key, key `__proto__` or too deeply nested value. */
 function check(text: string): void {
   const keys: Set<string>[] = [];
   let depth = 0;

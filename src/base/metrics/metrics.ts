@@ -68,8 +68,8 @@ interface Family {
 }
 
 /**
- * A node of the tree in which a series is found by its label values, one label per level. With a single key of all
- * values, this key would have to be joined and hashed for every request.
+ * A node of the tree in which a series is found by its label values, one label per level. A single Map would need a key
+ * of all values, which would have to be joined and hashed for every request.
  */
 class Branch {
   series: Series | undefined;

@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { guardedFetch } from './guarded-fetch.ts';
+import { fetchNamedBy, guardedFetch } from './guarded-fetch.ts';
 
 async function serving(t: TestContext, answer: RequestListener): Promise<number> {
   const server = createServer(answer).listen(0, '127.0.0.1');
@@ -59,6 +59,22 @@ test('a redirect is not followed: the key was meant for this host', async (t) =>
   assert.deepEqual([response.status, await response.text()], [302, '']);
 });
 
+test('a redirect of the own server is not followed either', async (t) => {
+  const asked: (string | undefined)[] = [];
+  const port = await serving(t, ({ url }, response) => {
+    asked.push(url);
+    response.writeHead(302, { location: '/private' }).end();
+  });
+  const address = `http://127.0.0.1:${port}/`;
+  const own = fetchNamedBy(address);
+  for (const init of [undefined, { redirect: 'follow' }, { redirect: 'manual' }] as const) {
+    assert.equal((await own(address, init)).status, 302);
+  }
+  assert.equal((await own(new Request(address))).status, 302);
+  await assert.rejects(own(address, { redirect: 'error' }), TypeError);
+  assert.deepEqual(new Set(asked), new Set(['/']));
+});
+
 test('the signal ends a request, and an answer that is being read', async (t) => {
   const port = await serving(t, (request, response) => {
     if (request.url === '/begun') response.write('a');
@@ -95,4 +111,16 @@ test('the signal still works after a garbage collection, in the options and in a
     );
     assert.equal(await Promise.race([read, delay(5000, 'nothing')]), 'aborted');
   }
+});
+
+test('a status that is not an HTTP status is an error, and the connection is closed', async (t) => {
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const port = await serving(t, (request, response) => {
+    request.socket.once('close', resolve);
+    response.writeHead(999);
+    response.write('a part of the body');
+  });
+  const open = guardedFetch({ allowNetworks: ['127.0.0.0/8'] });
+  await assert.rejects(open(`http://127.0.0.1:${port}/`), /invalid status 999/);
+  await closed;
 });

@@ -22,7 +22,8 @@ export interface GuardedFetchOptions {
 /**
  * Returns a `fetch` function for an address that is not trusted. It supports a method, headers, a body of text or
  * bytes, a signal, and a streamed response. It does not follow redirects, because the credentials in the headers are
- * meant only for the original host. It returns the response with the redirect.
+ * meant only for the original host. It returns the response with the redirect. The option `redirect` has no effect:
+ * callers follow such a response at the same origin, or treat it as a failure.
  */
 export function guardedFetch(options: GuardedFetchOptions = {}): typeof globalThis.fetch {
   const { allowNetworks, timeoutMs = RESPONSE_MS } = options;
@@ -62,7 +63,9 @@ export function guardedFetch(options: GuardedFetchOptions = {}): typeof globalTh
 /**
  * Returns a `fetch` function for the server at `address` and for the URLs that this server names. Requests to the
  * server's own host use the global `fetch` without a guard. Requests to any other host use `guardedFetch`, unless this
- * host and the server are both on this machine.
+ * host and the server are both on this machine. Redirects are never followed, because the server could redirect to a
+ * private address. For the server's own host, the function rejects if the option `redirect` is `error`. Otherwise it
+ * returns the response with the redirect.
  */
 export function fetchNamedBy(
   address: string,
@@ -71,7 +74,9 @@ export function fetchNamedBy(
   const others = guardedFetch(options);
   return (input, init) => {
     const isOwn = isNamedFreely(address, input instanceof Request ? input.url : input);
-    return (isOwn ? globalThis.fetch : others)(input, init);
+    if (!isOwn) return others(input, init);
+    const redirect = init?.redirect === 'error' ? 'error' : 'manual';
+    return globalThis.fetch(input, { ...init, redirect });
   };
 }
 
@@ -87,6 +92,11 @@ export function isNamedFreely(address: string, url: string | URL): boolean {
 
 function toWebResponse(response: IncomingMessage, url: string): Response {
   const status = response.statusCode ?? 500;
+  if (status < 200 || status > 599) {
+    // `Response` does not accept this status. The body is not read, so the connection is closed.
+    response.destroy();
+    throw new Error(`the server responded with the invalid status ${status}`);
+  }
   const headers = new Headers();
   for (const [name, values] of Object.entries(response.headersDistinct)) {
     for (const value of values ?? []) headers.append(name, value);

@@ -121,7 +121,9 @@ test('an opened network of one family opens no address of the other', () => {
 });
 
 test('an invalid network is refused, and the error names it', () => {
-  for (const bad of ['localhost', '10.0.0.0/33', '10.0.0.0/x', '::1/129', '1.2.3.4/8/8', '/8']) {
+  const bads = ['localhost', '10.0.0.0/33', '10.0.0.0/x', '::1/129', '1.2.3.4/8/8', '/8'];
+  // Number(' ') is 0, and 0 bits would allow every address.
+  for (const bad of [...bads, '10.0.0.0/ ', '10.0.0.0/0x8', '10.0.0.0/1e1']) {
     assert.throws(
       () => networkGuard([bad]),
       { name: 'RangeError', message: /is not a network/ },

@@ -64,7 +64,10 @@ export interface NetworkGuard {
    * closed network.
    */
   parse(text: string, base?: URL): URL;
-  /** Resolves a host name for a socket. Passes on only the addresses that may be reached, or an AddressError. */
+  /**
+   * Resolves a host name for a socket. Passes on only the addresses that may be reached. If there is none, passes on an
+   * AddressError.
+   */
   readonly lookup: LookupFunction;
 }
 
@@ -134,7 +137,10 @@ interface Networks {
   has(address: string, family: number): boolean;
 }
 
-/** Returns the set of these networks. Throws a RangeError if a text is not in CIDR notation. */
+/**
+ * Returns the set of these networks. An address without a prefix length is a network of one address. Throws a
+ * RangeError if a text is not in CIDR notation.
+ */
 function networks(cidrs: readonly string[]): Networks {
   const { BlockList, isIP } = builtinNet();
   // Each address family has its own list, because a BlockList also compares IPv4 addresses with networks such as
@@ -145,7 +151,7 @@ function networks(cidrs: readonly string[]): Networks {
     const family = isIP(address);
     const most = family === 6 ? 128 : 32;
     const bits = prefix === '' ? most : Number(prefix);
-    if (family === 0 || rest.length > 0 || !Number.isInteger(bits) || bits < 0 || bits > most) {
+    if (family === 0 || rest.length > 0 || !/^\d*$/.test(prefix) || bits > most) {
       throw new RangeError(
         `"${cidr}" is not a network in CIDR notation, such as 10.0.0.0/8 or fd00::/8`,
       );

@@ -24,7 +24,7 @@ export interface Statement {
   readonly text: string;
 }
 
-/** Returns statements by key. The name of a statement is its key with the prefix. */
+/** Returns statements by key. The name of a statement consists of `parley.`, the prefix and the key. */
 export function statements<Key extends string>(
   prefix: string,
   texts: Readonly<Record<Key, string>>,
@@ -42,11 +42,15 @@ export interface PostgresOptions {
   /** If false, nothing is created, and missing tables are an error. Default: true. */
   readonly migrate?: boolean | undefined;
   /**
-   * Maximum number of connections of a pool that only this object uses. By default, all parts of the process that open
-   * the same URL with the same `timeoutMs` share a pool of 10 connections, or of `pool_size` in the URL.
+   * If set, the opened database has its own pool with at most this number of connections. By default, the maximum is
+   * `pool_size` in the URL, or 10 without it. In this case, all parts of the process that open the same URL with the
+   * same `timeoutMs` share the pool.
    */
   readonly poolSize?: number | undefined;
-  /** Maximum time of a statement in milliseconds. After it, the connection is closed. Default: 15 seconds. */
+  /**
+   * Maximum time of a statement on a connection of the pool, in milliseconds. After it, the connection is closed.
+   * Default: 15 seconds.
+   */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -54,7 +58,7 @@ export interface PostgresOptions {
 export interface PoolStats {
   readonly open: number;
   readonly idle: number;
-  /** Number of statements that wait for a connection. */
+  /** Number of statements and transactions that wait for a connection. */
   readonly waiting: number;
   readonly max: number;
 }
@@ -75,10 +79,10 @@ const CONNECT_MS = 5000;
 const MAX_TRIES = 10;
 const INT8 = 20;
 /**
- * Our statements find rows by index. The first two settings prevent plans without an index. Otherwise, a connection
- * could make a plan while a table is almost empty, and keep it while the table grows. The plan would read the whole
- * table until PostgreSQL analyzes the table again. Without the third setting, PostgreSQL may plan a statement again for
- * each call. For a page of a list in a large table, this takes longer than reading the page.
+ * Our statements find rows by index. The first two settings make PostgreSQL prefer plain index scans. Otherwise, a
+ * connection could plan a statement while a table is almost empty, and keep this plan while the table grows. Such a
+ * plan may read the whole table until PostgreSQL analyzes the table again. Without the third setting, PostgreSQL may
+ * plan a statement again for each call. For a page of a list in a large table, this takes longer than reading the page.
  */
 const LOOKUPS = {
   enable_seqscan: 'off',
@@ -86,15 +90,16 @@ const LOOKUPS = {
   plan_cache_mode: 'force_generic_plan',
 };
 /**
- * Changes settings, but not behind a pooler, because other clients may get the same server connection there. Behind a
- * pooler, the process id that the driver knows is not the process id of the server.
+ * Changes settings of a connection. Does nothing behind a pooler, because other clients may get the same server
+ * connection there. A pooler is recognized by the process id that the driver received, because it differs from
+ * `pg_backend_pid()`.
  */
 const SET = `SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS s (name, value)
   WHERE pg_backend_pid() = $3`;
 
 /**
  * Opens a database and creates missing tables, unless `migrate` is false. If this fails, rejects with a StoreError that
- * has a one-line message and a hint.
+ * has a one-line message and a hint. Other errors are possible, for example if the package `pg` is not installed.
  *
  *     await using db = await openPostgres('postgres://localhost/parley', { schemas: [TASKS] });
  */
@@ -205,7 +210,10 @@ export class Postgres implements Executor, AsyncDisposable {
     );
   }
 
-  /** Runs a prepared statement and returns its rows as arrays. Throws a StoreError if this fails. */
+  /**
+   * Runs a statement, prepared unless a pooler prevents this, and returns its rows as arrays. Throws a StoreError if
+   * the statement fails.
+   */
   run<Row extends unknown[]>(
     { name, text }: Statement,
     values: readonly unknown[] = [],
@@ -226,8 +234,8 @@ export class Postgres implements Executor, AsyncDisposable {
   }
 
   /**
-   * Runs `work` again if it was rolled back because of other transactions (deadlock, serialization failure), or if the
-   * connection does not know a prepared statement. In the second case, this and all later statements are sent
+   * Runs `work`. Runs it again if it was rolled back because of other transactions (deadlock, serialization failure),
+   * or if the connection does not know a prepared statement. In the second case, this and all later statements are sent
    * unprepared.
    */
   async #retried<Result>(work: (prepares: boolean) => Promise<Result>): Promise<Result> {
@@ -252,19 +260,20 @@ export class Postgres implements Executor, AsyncDisposable {
     prepares: boolean,
   ): Promise<Result> {
     const client = await this.#pool.connect();
-    let failed: unknown;
+    let isLost = false;
     try {
       await client.query('BEGIN');
       const result = await work(executor(client, prepares));
       await client.query('COMMIT');
       return result;
     } catch (error) {
-      failed = error;
-      await client.query('ROLLBACK').catch(() => {});
+      // A connection that was lost, or that did not answer in time, is closed, which also rolls back the transaction.
+      // ROLLBACK is not sent on it, because it would wait for the statement that is still running.
+      isLost = isConnectionLost(error);
+      if (!isLost) await client.query('ROLLBACK').catch(() => (isLost = true));
       throw error;
     } finally {
-      // A connection that was lost, or that did not answer in time, must not be used again.
-      client.release(failed !== undefined && isConnectionLost(failed));
+      client.release(isLost);
     }
   }
 
@@ -360,9 +369,10 @@ function executor(client: Pool | PoolClient | Client, prepares = false): Executo
 const VERIFYING = new Set(['require', 'verify-ca', 'verify-full']);
 
 /**
- * Reads the URL of a database. `sslmode` can be `disable` (the default), `no-verify` (TLS without a check of the
- * certificate), or `verify-full`. `require` and `verify-ca` also check the certificate and the host name, because an
- * attacker in the network could otherwise read the password.
+ * Reads the URL of a database. Throws a StoreError if the URL is invalid. `sslmode` can be `disable`, `no-verify` (TLS
+ * without a check of the certificate), or `verify-full`. The default is the variable PGSSLMODE, which the driver reads,
+ * or `disable` if it is not set. `require` and `verify-ca` mean the same as `verify-full`, because without a check of
+ * the host name, an attacker in the network could read the password.
  */
 function readUrl(text: string): {
   config: ClientConfig;
@@ -397,7 +407,7 @@ function readUrl(text: string): {
       // The name of this process in `pg_stat_activity`.
       application_name: 'parley',
     },
-    // Without the user and the password, even if the password has a slash that is not encoded.
+    // The user and the password are removed, even if the password has a slash that is not encoded.
     database: host + base.replace(/^\w+:\/\/(?:.*@)?/, ''),
     size: size === null ? undefined : Number(size),
   };

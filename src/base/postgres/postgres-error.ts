@@ -20,16 +20,17 @@ export function isRolledBack(error: unknown): boolean {
 }
 
 /**
- * Returns whether a prepared statement failed because a pooler shares server connections. Either the connection does
- * not have the statement, or another client has already prepared one with the same name.
+ * Returns whether a prepared statement failed, probably because a pooler shares server connections. Either the
+ * connection does not have the statement (26000), or another client has already prepared one with the same name
+ * (42P05). If the two statements differ, the error may also be a protocol violation (08P01).
  */
 export function lacksPrepared(error: unknown): boolean {
   return /^(26000|42P05|08P01)$/.test(sqlState(error) ?? '');
 }
 
 /**
- * Returns whether the connection was lost or could not be made. If a statement was running, it may or may not have
- * been committed.
+ * Returns whether the connection was lost, could not be made, or did not answer in time. If a statement was running, it
+ * may or may not have been committed.
  */
 export function isConnectionLost(error: unknown): boolean {
   if (error instanceof StoreError) return error.code === 'unavailable';

@@ -153,6 +153,27 @@ test('a statement that takes too long is reported as such', async () => {
   );
 });
 
+test('a transaction whose statement takes too long fails at once, without a second timeout', async () => {
+  await using db = await openPostgres(database.url, { schemas: [ONE], timeoutMs: 1000 });
+  const begun = performance.now();
+  await assert.rejects(
+    db.transaction((tx) => tx.query('SELECT pg_sleep(4)')),
+    /took too long/,
+  );
+  assert.ok(performance.now() - begun < 2000);
+});
+
+test('a connection on which ROLLBACK fails is not used again', async () => {
+  const options = { schemas: [ONE], timeoutMs: 500, poolSize: 1 };
+  await using db = await openPostgres(database.url, options);
+  const refused = db.transaction(async (tx) => {
+    void tx.query('SELECT pg_sleep(4)').catch(() => {});
+    throw new Error('refused');
+  });
+  await assert.rejects(refused, /refused/);
+  assert.equal((await db.query('SELECT 1')).length, 1);
+});
+
 test('a session is told what another connection notifies', async () => {
   await using db = await open(ONE);
   await using session = await db.session();

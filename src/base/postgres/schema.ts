@@ -19,7 +19,7 @@ export interface SchemaVersion {
   readonly known: number;
 }
 
-/** Runs statements on one connection. */
+/** Runs statements: on any connection of a pool, or on the one connection of a transaction or session. */
 export interface Executor {
   /** Runs a statement. If it has a `name` and prepared statements are in use, each connection prepares it once. */
   query<Row extends object>(

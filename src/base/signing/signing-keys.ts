@@ -49,7 +49,9 @@ const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g;
 /** Maximum number of keys in a file. A receiver of webhooks may have to try every key. */
 const MAX_KEYS = 16;
 
-/** Returns a new key that exists only in this process. The key is made on first use, because that takes milliseconds. */
+/**
+ * Returns a new key that exists only in this process. The key is made on first use, because that takes milliseconds.
+ */
 export function temporarySigningKeys(): SigningKeys {
   let made: SigningKeys | undefined;
   const keys = () => {
@@ -68,7 +70,7 @@ export function temporarySigningKeys(): SigningKeys {
 
 /**
  * Reads keys from the text of a file: one or more PEM blocks, a JWK, or a JWK set. The first key must be private.
- * Throws a SigningKeyError if the text has no usable key.
+ * Throws a SigningKeyError if there is no key, if a key is not usable, or if there are too many keys.
  *
  *   serve(agent, { signing: signingKeys(await readFile('key.pem', 'utf8')) });
  */
@@ -85,7 +87,10 @@ export function readSigningKeys(file: string): SigningKeys {
   return explain(file, () => signingKeys(readFileSync(file, 'utf8')));
 }
 
-/** Reads the keys from this program's own file. If the file does not exist, creates it with a new key. */
+/**
+ * Reads the keys from this program's own file. If the file does not exist, creates it with a new key. Throws a
+ * SigningKeyError if this fails.
+ */
 export function openSigningKeys(file: string): SigningKeys {
   return explain(file, () => signingKeys(readOrCreateSecret(file, newKeyText).toString()));
 }

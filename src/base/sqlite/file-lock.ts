@@ -8,7 +8,7 @@ import { createFile } from './open-database.ts';
 import { isDatabaseBusy } from './store-error.ts';
 
 export interface FileLock {
-  /** Whether this call created the lock file. */
+  /** Whether `tryLock` created the lock file. */
   readonly created: boolean;
   release(): void;
 }

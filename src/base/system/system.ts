@@ -18,12 +18,12 @@ export const hasProc = SYSTEM === 'linux';
 /** Whether the operating system supports bubblewrap. It may still not be installed. */
 export const hasSandbox = SYSTEM === 'linux';
 
-/** Whether files have permission bits, and processes a limit of open files. Windows has neither. */
+/** Whether files have permission bits, and processes have a limit of open files. Windows has neither. */
 export const isUnix = !isWindows;
 
 /**
- * The search path for programs if no absolute folder is left. It must not be empty on Unix, because an empty search
- * path means the current folder there.
+ * The search path for programs if PATH contains no absolute folder. On Unix, it must not be empty, because an empty
+ * search path means the current folder there.
  */
 export const DEFAULT_SEARCH_PATH = isWindows ? '' : '/usr/bin:/bin';
 

@@ -1,7 +1,13 @@
-/** The certificate that the program makes for itself. It is kept in a file, so that people need to accept it only once. */
+/** The certificate that the program makes for itself. It is stored, so that people need not accept it at each start. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readSecret, writePrivateFile } from '../files/index.ts';
-import { addressesOf, makeSelfSigned, type SelfSigned } from './self-signed.ts';
+import {
+  addressesOf,
+  canonicalHost,
+  isValidFor,
+  makeSelfSigned,
+  type SelfSigned,
+} from './self-signed.ts';
 
 export interface OwnCertificate extends SelfSigned {
   /** The SHA-256 fingerprint, as browsers show it. */
@@ -10,13 +16,14 @@ export interface OwnCertificate extends SelfSigned {
 
 /** A certificate that expires sooner than this is replaced. */
 const RENEW_MS = 7 * 86_400_000;
-/** Maximum number of addresses in a certificate. If there are more, the oldest ones that are not needed are left out. */
+/** Maximum number of addresses in a certificate. If there are more, the oldest unneeded addresses are left out. */
 const MAX_ADDRESSES = 16;
 
 /**
- * Reads the certificate and its key from the file. Makes a new one if there is none, if it expires soon, or if it is not
- * valid for one of the addresses. The new certificate is also valid for the addresses of the old one, so that a machine
- * that moves between networks keeps its certificate.
+ * Reads the certificate and its key from the file. Makes and stores a new certificate if there is none, if it expires
+ * soon, or if it is not valid for one of the addresses. The new certificate is also valid for the addresses of the old
+ * one, up to MAX_ADDRESSES. So a machine that moves between known networks keeps its certificate. An address is an IP
+ * address or a host name. Throws a TypeError if one of them is neither.
  */
 export function openOwnCertificate(
   file: string,
@@ -25,19 +32,20 @@ export function openOwnCertificate(
 ): OwnCertificate {
   const stored = readPair(readSecret(file)?.toString() ?? '');
   const known = stored ? addressesOf(stored.certificate) : [];
-  const covers = addresses.every((address) => stored?.certificate.checkIP(address) !== undefined);
-  if (stored && covers && Date.parse(stored.certificate.validTo) - now > RENEW_MS) {
+  const needed = addresses.map(canonicalHost);
+  const isValid = stored && needed.every((host) => isValidFor(stored.certificate, host));
+  if (isValid && Date.parse(stored.certificate.validTo) - now > RENEW_MS) {
     return { ...stored.pair, fingerprint: stored.certificate.fingerprint256 };
   }
   // The needed addresses come last, so that they are not cut off.
-  const earlier = known.filter((address) => !addresses.includes(address));
-  const all = [...earlier, ...new Set(addresses)].slice(-MAX_ADDRESSES);
+  const earlier = known.filter((host) => !needed.includes(host));
+  const all = [...new Set([...earlier, ...needed])].slice(-MAX_ADDRESSES);
   const pair = makeSelfSigned(all, now);
   writePrivateFile(file, `${pair.cert}${pair.key}`);
   return { ...pair, fingerprint: new X509Certificate(pair.cert).fingerprint256 };
 }
 
-/** Returns the certificate and the key in the file, or undefined if they are missing or do not belong together. */
+/** Returns the certificate and its key in the file. Returns undefined if they are missing, invalid or do not match. */
 function readPair(text: string) {
   const at = text.indexOf('-----BEGIN PRIVATE KEY-----');
   if (at < 0) return undefined;

@@ -25,11 +25,7 @@ test('the certificate is valid for the addresses and for localhost, and only for
   assert.ok(certificate.checkPrivateKey(createPrivateKey(key)));
   assert.equal(certificate.ca, false);
   assert.deepEqual(certificate.keyUsage, ['1.3.6.1.5.5.7.3.1']);
-  assert.deepEqual(addressesOf(certificate), [
-    '192.168.1.23',
-    'FD00:0:0:0:0:0:0:2',
-    '2001:DB8:1:2:3:4:5:6',
-  ]);
+  assert.deepEqual(addressesOf(certificate), ['192.168.1.23', 'fd00::2', '2001:db8:1:2:3:4:5:6']);
   assert.equal(certificate.checkIP('192.168.1.23'), '192.168.1.23');
   assert.equal(certificate.checkIP('192.168.1.24'), undefined);
   assert.equal(certificate.checkHost('localhost'), 'localhost');
@@ -67,6 +63,18 @@ test('a certificate is made once, and again for a new address or before it ends'
   const third = openOwnCertificate(file, both, later);
   assert.notEqual(third.fingerprint, second.fingerprint);
   assert.ok(Date.parse(new X509Certificate(third.cert).validTo) > later + 300 * DAY_MS);
+});
+
+test('a certificate can be made for a host name, an address with a zone, and an embedded IPv4 address', (t) => {
+  const file = path.join(folder(t), 'remote.pem');
+  const hosts = ['Desk.local', 'fe80::1%en0', '::ffff:10.0.0.1'];
+  const first = openOwnCertificate(file, hosts);
+  const certificate = new X509Certificate(first.cert);
+  assert.deepEqual(addressesOf(certificate), ['desk.local', 'fe80::1', '::ffff:a00:1']);
+  assert.equal(certificate.checkHost('desk.local'), 'desk.local');
+  assert.equal(openOwnCertificate(file, hosts).fingerprint, first.fingerprint);
+  const second = openOwnCertificate(file, ['10.0.0.2']);
+  assert.equal(openOwnCertificate(file, hosts).fingerprint, second.fingerprint);
 });
 
 test('a certificate with too many addresses keeps those that are in use', (t) => {

@@ -5,6 +5,8 @@
  * P-256, which all browsers accept.
  */
 import { generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
+import { hostNameOf } from '../loopback.ts';
 
 /** A certificate and its private key, both in PEM. */
 export interface SelfSigned {
@@ -12,12 +14,13 @@ export interface SelfSigned {
   readonly key: string;
 }
 
-/** Browsers refuse certificates that are valid for longer than 398 days. */
+/** Some browsers refuse certificates that are valid for longer than 398 days. */
 const VALID_DAYS = 397;
 const DAY_MS = 86_400_000;
 /** Clocks may differ a little, so the certificate is valid from a time in the past. */
 const BACKDATED_MS = DAY_MS;
 const NAME = 'Parley';
+const LOCALHOST = 'localhost';
 
 /** Object identifiers, encoded. */
 const OID = {
@@ -30,7 +33,7 @@ const OID = {
   serverAuth: bytes('06082b06010505070301'),
 } as const;
 
-/** Makes a certificate for these IP addresses and for `localhost`. */
+/** Makes a certificate for these IP addresses and host names, and for `localhost`. */
 export function makeSelfSigned(addresses: readonly string[], now: number = Date.now()): SelfSigned {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const algorithm = sequence(OID.ecdsaWithSha256);
@@ -40,8 +43,7 @@ export function makeSelfSigned(addresses: readonly string[], now: number = Date.
     time(new Date(now + (VALID_DAYS - 1) * DAY_MS)),
   );
   const names = sequence(
-    der(0x82, Buffer.from('localhost')),
-    ...addresses.map((address) => der(0x87, addressBytes(address))),
+    ...[...new Set([LOCALHOST, ...addresses.map(canonicalHost)])].map(subjectName),
   );
   const extensions = sequence(
     // Not a certificate authority.
@@ -77,9 +79,32 @@ export function makeSelfSigned(addresses: readonly string[], now: number = Date.
   };
 }
 
-/** Returns the IP addresses in a certificate. */
+/** Returns the IP addresses and the host names in a certificate, in the form of `canonicalHost`, without `localhost`. */
 export function addressesOf({ subjectAltName = '' }: X509Certificate): string[] {
-  return [...subjectAltName.matchAll(/IP Address:([\da-fA-F.:]+)/g)].map(([, each = '']) => each);
+  return [...subjectAltName.matchAll(/(?:IP Address|DNS):([\w.:-]+)/g)]
+    .map(([, each = '']) => canonicalHost(each))
+    .filter((each) => each !== LOCALHOST);
+}
+
+/** Returns whether the certificate is valid for this IP address or host name. */
+export function isValidFor(certificate: X509Certificate, address: string): boolean {
+  const host = canonicalHost(address);
+  const found = isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host);
+  return found !== undefined;
+}
+
+/**
+ * Returns an IP address or a host name in the form in which a URL contains it. The zone of an IPv6 address is left out,
+ * because a certificate cannot contain it. Throws a TypeError if this is neither an address nor a host name.
+ */
+export function canonicalHost(address: string): string {
+  const host = address.replace(/%.*$/, '');
+  return hostNameOf(isIP(host) === 6 ? `http://[${host}]` : `http://${host}`);
+}
+
+/** Encodes a host for which the certificate is valid: an IP address (iPAddress) or a host name (dNSName). */
+function subjectName(host: string): Buffer {
+  return isIP(host) === 0 ? der(0x82, Buffer.from(host)) : der(0x87, addressBytes(host));
 }
 
 function extension(id: Buffer, value: Buffer, { critical = false } = {}): Buffer {
@@ -114,7 +139,7 @@ function time(date: Date): Buffer {
     : der(0x18, Buffer.from(digits));
 }
 
-/** Returns the bytes of an IPv4 or IPv6 address. */
+/** Returns the bytes of an IPv4 or IPv6 address in the form of `canonicalHost`. */
 function addressBytes(address: string): Buffer {
   if (!address.includes(':')) return Buffer.from(address.split('.').map(Number));
   const [head = '', tail] = address.split('::');

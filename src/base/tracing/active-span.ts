@@ -18,8 +18,8 @@ export class ActiveSpan {
   }
 
   /**
-   * Returns the `traceparent` header for a request within the span. Returns undefined if there is none, or if another
-   * part of the process adds the header (`Span.addsHeader`).
+   * Returns the `traceparent` header for a request within the span. Returns undefined if the span belongs to no trace.
+   * Also returns undefined for `fetch` if another part of the process adds the header (`Span.addsHeader`).
    */
   traceparentFor(transport: 'fetch' | 'http2'): string | undefined {
     const isAdded = transport === 'fetch' && this.#span.addsHeader?.() === true;

@@ -5,7 +5,8 @@ import type { Attributes } from './span.ts';
  * Attribute names of OpenTelemetry's semantic conventions for generative AI. Attributes never contain the content of
  * messages.
  *
- * A span covers one request of a caller, with all attempts to serve it. Its name is `{operation} {model, agent or tool}`.
+ * A span covers one request of a caller, with all attempts to serve it. The name of a span is the operation, followed
+ * by the name of the model, agent or tool.
  */
 export const GEN_AI = {
   /** One of GEN_AI_OPERATIONS. */
@@ -47,7 +48,7 @@ const PROVIDERS: ReadonlyMap<string, string> = new Map([
   ['google', 'gcp.gemini'],
 ]);
 
-/** Returns the provider's name for `GEN_AI.provider`. If the conventions have no name for the type, returns `name`. */
+/** Returns the provider's name for `GEN_AI.provider`. If PROVIDERS does not contain the type, returns `name`. */
 export function providerName(type: string, name: string): string {
   return PROVIDERS.get(type) ?? name;
 }

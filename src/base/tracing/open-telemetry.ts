@@ -6,12 +6,15 @@ import type { Tracer } from './span.ts';
 import { parseTraceparent, traceparentOf, validTraceparent } from './trace-context.ts';
 
 const NAME = 'parley-a2a';
-/** OpenTelemetry's instrumentation of `fetch` subscribes to this channel, and adds `traceparent` to each request. */
+/**
+ * OpenTelemetry's instrumentation of `fetch` subscribes to this channel, and adds `traceparent` to each request. It
+ * cannot be distinguished from other subscribers. If there are only others, requests by `fetch` have no `traceparent`.
+ */
 const FETCH_CHANNEL = 'undici:request:create';
 
 /**
- * Returns a tracer that uses `@opentelemetry/api`, so that the SDK that your process has set up exports the spans. If no
- * SDK is set up, the spans do nothing. Rejects if `@opentelemetry/api` is not installed.
+ * Returns a tracer that uses `@opentelemetry/api`. The SDK that your process has set up exports the spans. If no SDK is
+ * set up, the spans do nothing. Rejects if `@opentelemetry/api` is not installed.
  *
  *   serve(agent, { tracer: await openTelemetryTracer() });
  */
@@ -28,8 +31,9 @@ export async function openTelemetryTracer(): Promise<Tracer> {
   } as const;
 
   /**
-   * A `traceparent` of the caller replaces an active span of another trace. An active span of the same trace is the
-   * parent, because it is nearer: a span of the SDK for the HTTP request, or one that a tool has started.
+   * Returns the context of the parent. A `traceparent` of the caller replaces an active span of another trace. But an
+   * active span of the same trace is nearer than the caller's span, so it is the parent. Examples are the SDK's span
+   * for the HTTP request, and a span that a tool has started.
    */
   function contextOf(parent: string | undefined): Context {
     const given = parseTraceparent(parent);

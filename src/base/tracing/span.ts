@@ -28,10 +28,7 @@ export interface Span {
   fail(errorType: string): void;
   /** Ends the span. Only the first call has an effect. */
   end(): void;
-  /**
-   * Calls a function while this span is active, so that spans that other code starts in it become children of this
-   * span.
-   */
+  /** Calls `work` while this span is active. Spans that are started during the call become children of this span. */
   run?<T>(work: () => T): T;
   /** Whether another part of the process adds `traceparent` to requests by `fetch`. Two such headers are invalid. */
   addsHeader?(): boolean;

@@ -13,7 +13,7 @@ export interface TraceContext {
 const HEADER =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
-/** Parses the header. Returns undefined if the header is missing or invalid. In that case, a new trace starts. */
+/** Parses the header. Returns undefined if the header is missing or invalid. */
 export function parseTraceparent(header: string | undefined): TraceContext | undefined {
   if (header === undefined || header.length > 256) return undefined;
   const [, version, traceId, spanId, flags, more] = HEADER.exec(header) ?? [];
@@ -22,7 +22,7 @@ export function parseTraceparent(header: string | undefined): TraceContext | und
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-/** Returns the header if it is valid, for example to pass it on. */
+/** Returns the header, or undefined if it is missing or invalid. */
 export function validTraceparent(header: string | undefined): string | undefined {
   return parseTraceparent(header) && header;
 }

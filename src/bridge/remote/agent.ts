@@ -141,7 +141,7 @@ function fixed(client: AgentClient): RemoteConnection {
   return { card: client.card, open: async () => client, forget() {} };
 }
 
-/** Returns whether the remote agent refused a new message because its task has ended. */
+/** Returns whether the remote agent refused a new message because its task has ended or no longer exists. */
 function isOver(error: unknown, { fresh, taskId }: RemoteTurn): boolean {
   return (
     fresh &&

@@ -1,4 +1,7 @@
-/** Runs one turn of a remote agent. A turn starts with a message and ends with a result, a question or a failure. */
+/**
+ * Runs one turn of a remote agent. A turn sends a message or follows a running task. It ends with a result, a question
+ * or a failure.
+ */
 import { pause, raceAbort, systemCode } from '../../base/index.ts';
 import type { ActiveSpan } from '../../base/tracing/index.ts';
 import type { RunContext, Event, EventFields } from '../../agent/index.ts';
@@ -27,7 +30,7 @@ import { callQuestions, remoteQuestions } from './question.ts';
 import { RemoteReading } from './reading.ts';
 import type { RemoteTurn } from './turn.ts';
 
-/** Maximum time that a stream may stay open after its last event. */
+/** Maximum time to wait for the end of the stream after the last event of the turn. */
 const GRACE_MS = 1000;
 
 const ENDED_AS: Partial<Record<TaskState, RemoteErrorCode>> = {
@@ -84,8 +87,8 @@ export class RemoteCall {
   }
 
   /**
-   * Yields the events of the turn. If the caller stops the iteration, the remote task is canceled, unless it has
-   * already ended.
+   * Yields the events of the turn. If the turn fails or the caller stops the iteration, the remote task is usually
+   * canceled (see `#abandon`).
    */
   async *events(): AsyncGenerator<Event> {
     const lifetime = this.#lifetime;
@@ -147,7 +150,7 @@ export class RemoteCall {
         taskId,
         contextId,
         configuration: { historyLength: 0, ...blocking },
-        // An answer is sent again if the connection is refused, because the remote agent may be restarting.
+        // A message to an existing task is sent again if the connection is refused. The remote agent may be restarting.
         retrySend: (error) => taskId !== undefined && wasRefused(error),
       },
     );
@@ -236,7 +239,10 @@ export class RemoteCall {
     return keeping(note, this.#context.path);
   }
 
-  /** Cancels the remote task. This takes at most `cancelMs`. */
+  /**
+   * Cancels the remote task, unless it has ended or its id is unknown. This takes at most `cancelMs`. If the remote
+   * agent has not responded and the run was not aborted, the message can be sent again, so nothing is canceled.
+   */
   async #abandon(client: RemoteClient): Promise<void> {
     const { over, state = 'unknown' } = this.#reading;
     if (over && isTerminal(state)) return;

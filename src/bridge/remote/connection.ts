@@ -22,7 +22,7 @@ import {
 } from '../../client/index.ts';
 import type { AgentCard } from '../../protocol/index.ts';
 
-/** The request for which a function returns headers. */
+/** The request that the function in `headers` is called for. */
 export interface RemoteRequest {
   readonly url: string;
   readonly method: string;

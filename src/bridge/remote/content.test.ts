@@ -144,3 +144,16 @@ test('a last word that is made to be slow to compare is compared at once', () =>
   assert.equal(content.closing([text(half.repeat(4))]).length, 1);
   assert.ok(performance.now() - since < 2000, 'in linear time');
 });
+
+test('the content of an artifact counts once, whether it is new, replaced or in a snapshot', () => {
+  const limits = { ...REMOTE_LIMITS, maxContentLength: 10 };
+  const guard = new RemoteTaskGuard(limits, { taskId: undefined, contextId: undefined });
+  const content = new RemoteContent(guard, undefined);
+  content.artifact(artifact('a', text('12345678')), false);
+  content.snapshot(artifact('a', text('1234567890')));
+  assert.equal(spoken(content.whole()), '1234567890');
+  assert.throws(
+    () => content.snapshot(artifact('a', text('12345678901'))),
+    /content longer than 10/,
+  );
+});

@@ -1,10 +1,14 @@
 /**
  * Assembles the content of a remote agent's turn from its stream.
  *
- * The artifacts are the answer, in the order in which they started. The message of a status is a thought, unless
- * there is no other content. The message of the last status is added to the answer, unless it repeats the artifacts.
- * Each chunk is returned when it arrives. The chunks together are the complete content, unless the remote agent
- * replaces an artifact.
+ * The artifacts are the answer, in the order in which they started. The message of the last status is added to the
+ * answer, unless it repeats the artifacts. The messages of earlier statuses are thoughts. If there is no other content,
+ * they are the answer.
+ *
+ * Each chunk is returned when it arrives. The chunks together have the complete content, with two exceptions. The
+ * remote agent may replace an artifact, and a message that was shown as a thought may become the answer. The order of
+ * the chunks may differ from the complete content, because `whole` returns the thoughts first, and then one artifact
+ * after another.
  */
 import { contentText } from '../../agent/index.ts';
 import type { Artifact, Part as A2APart } from '../../protocol/index.ts';
@@ -13,7 +17,7 @@ import { RemoteAgentError, type RemoteTaskGuard } from '../../client/index.ts';
 import type { SaidLength } from './note.ts';
 
 interface Section {
-  /** The length of the artifact before this turn. */
+  /** How much of the artifact was in this session before this turn. */
   base: SaidLength;
   parts: ReceivedPart[];
   /** Whether a text of the artifact was already returned. */
@@ -32,7 +36,7 @@ export class RemoteContent {
   #open = false;
 
   /**
-   * `said` is the length of each artifact that is already in this session, or undefined if the task is not continued.
+   * `said` is how much of each artifact is already in this session, or undefined if the task is not continued.
    */
   constructor(guard: RemoteTaskGuard, said: Readonly<Record<string, SaidLength>> | undefined) {
     this.#guard = guard;
@@ -49,13 +53,13 @@ export class RemoteContent {
     if (append) return this.#add(section, received);
     // The artifact is replaced, including its content from earlier turns.
     section.base = [0, 0];
-    return this.#replace(section, received);
+    return this.#replace(section, received, true);
   }
 
   /** Adds an artifact from a snapshot of the task. Returns the new parts. */
   snapshot({ artifactId, parts }: Artifact): ReceivedPart[] {
     const section = this.#artifacts.get(artifactId) ?? this.#begin(artifactId);
-    return this.#replace(section, without(this.#receive(parts, false), section.base));
+    return this.#replace(section, without(this.#receive(parts, false), section.base), false);
   }
 
   /** Adds the message of a status that is not the last one. Returns the new parts. */
@@ -72,7 +76,9 @@ export class RemoteContent {
     return thoughts;
   }
 
-  /** Adds text of the answer that is not part of an artifact, as gemini-cli's server sends it. Returns the new parts. */
+  /**
+   * Adds text of the answer that is not part of an artifact, as gemini-cli's server sends it. Returns the new parts.
+   */
   spoken(parts: readonly A2APart[]): ReceivedPart[] {
     return this.#add(this.#spoken, this.#receive(parts));
   }
@@ -126,21 +132,25 @@ export class RemoteContent {
     return this.#show(received, section);
   }
 
-  #replace(section: Section, received: readonly ReceivedPart[]): ReceivedPart[] {
+  #replace(
+    section: Section,
+    received: readonly ReceivedPart[],
+    isCounted: boolean,
+  ): ReceivedPart[] {
     const before = section.parts;
     const after: ReceivedPart[] = [];
     for (const part of received) append(after, part);
     section.parts = after;
     const added = partsAfter(before, after);
-    for (const part of added) {
+    for (const part of isCounted ? [] : added) {
       this.#guard.content('text' in part ? part.text.length : JSON.stringify(part).length);
     }
     return this.#show(added, section);
   }
 
   /**
-   * Checks the limits and converts received parts. `isNew` is false for a snapshot, because its parts were counted
-   * when they arrived.
+   * Checks the limits and converts received parts. `isNew` is false for a snapshot, because most of its parts were
+   * counted when they arrived. `#replace` then counts the parts that the snapshot adds.
    */
   #receive(parts: readonly A2APart[], isNew = true): ReceivedPart[] {
     this.#guard.parts(parts, isNew);
@@ -173,7 +183,8 @@ export class RemoteContent {
 
 /**
  * Returns whether the text consists only of some of the pieces, in any order, ignoring white space. Each piece is
- * compared only where the previous piece ends. Searching the whole text for each piece could take quadratic time.
+ * compared only where the previous piece ends. Searching the whole text for each piece could take quadratic time. If
+ * several pieces fit, only the longest one is tried, so the result may be false although another choice would fit.
  */
 function isMadeOf(text: string, pieces: readonly string[]): boolean {
   const whole = squeeze(text);
@@ -242,7 +253,7 @@ function measure(parts: readonly ReceivedPart[]): SaidLength {
   return [text, others];
 }
 
-/** Returns the parts without the content at their start that has this length. */
+/** Removes content from the start of the parts: `text` characters of text, and `others` other parts. */
 function without(parts: readonly ReceivedPart[], [text, others]: SaidLength): ReceivedPart[] {
   return parts.flatMap((part): ReceivedPart[] => {
     if (!('text' in part)) return others-- > 0 ? [] : [part];
@@ -252,7 +263,10 @@ function without(parts: readonly ReceivedPart[], [text, others]: SaidLength): Re
   });
 }
 
-/** Returns the parts that `after` adds to `before`. Returns all of `after` if it does not continue `before`. */
+/**
+ * Returns the parts that `after` adds to `before`. Returns all of `after` if it does not continue `before`. Returns
+ * nothing if `after` only lacks the last parts of `before`.
+ */
 function partsAfter(
   before: readonly ReceivedPart[],
   after: readonly ReceivedPart[],

@@ -8,10 +8,7 @@ import type { Event } from '../../agent/index.ts';
 import { ConfirmationOption } from '../../protocol/development-tool/index.ts';
 import { isInterrupted, TaskState } from '../../protocol/index.ts';
 
-/**
- * The size of the part of an artifact that is already in this session. It consists of the length of the texts and the
- * number of other parts.
- */
+/** How much of an artifact is already in this session: the length of its texts, and the number of its other parts. */
 const SaidLength = z.tuple([z.int().min(0), z.int().min(0)]);
 export type SaidLength = z.infer<typeof SaidLength>;
 
@@ -21,9 +18,12 @@ const RemoteNote = z.object({
   state: TaskState,
   /** The id of the last session event that the remote agent has received. */
   seen: z.string().optional(),
-  /** The length of each artifact, or undefined if the task cannot be continued. */
+  /** How much of each artifact is already in this session, or undefined if the task cannot be continued. */
   said: z.record(z.string(), SaidLength).optional(),
-  /** The open questions. Each has our id, and the remote agent's id if the agent has sent one. */
+  /**
+   * The questions that were open when the note was made. Each has our id, and the remote agent's id if the agent has
+   * sent one.
+   */
   questions: z
     .array(
       z.object({

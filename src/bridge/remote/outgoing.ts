@@ -1,9 +1,10 @@
 /**
  * Makes the message to a remote agent from everything in the session that the agent has not received yet.
  *
- * The user's content is sent unchanged. Turns of other agents are sent as context in the form "[name] said: …", and
- * their parts are marked in the metadata. Tool calls, their responses, thoughts and the remote agent's own turns are
- * not sent. Instructions are not sent either, because they are not events.
+ * The user's content is sent as it is, except that a blank line may be added before a text. Turns of other agents are
+ * sent as context in the form "[name] said: …", and their parts are marked in the metadata. Tool calls, their
+ * responses, thoughts and the remote agent's own turns are not sent. Instructions are not sent either, because they are
+ * not events.
  */
 import { createHash } from 'node:crypto';
 import type { RunContext, ContentPart, Event } from '../../agent/index.ts';
@@ -14,7 +15,10 @@ import { noteOf } from './note.ts';
 /** The metadata key of a part that is not from the user. Its value contains the author. */
 const CONTEXT_MARK = 'parley.context';
 
-/** Maximum length of the conversation that is sent. If the conversation is longer, only its end is sent. */
+/**
+ * Maximum length of the conversation that is sent, in characters of JSON. If the conversation is longer, only its end
+ * is sent. The last turn is always sent.
+ */
 const MAX_CONTEXT_LENGTH = 2 ** 20;
 const MAX_CONTEXT_PARTS = 500;
 
@@ -65,8 +69,8 @@ function apart(turns: readonly A2APart[][]): A2APart[] {
 }
 
 /**
- * Returns a function that checks whether the agent has received an event. Each note of the agent contains the last
- * event that the agent has received in the note's branch. Events of parallel branches do not count as received.
+ * Returns a function that checks whether the agent has received an event. Each note of the agent contains the id of the
+ * last event that the agent has received in the note's branch. Events of parallel branches do not count as received.
  */
 function receivedBy(
   events: readonly Event[],
@@ -95,7 +99,7 @@ function sees(branch: string | undefined, other: string | undefined): boolean {
 function partsOf(event: Event): A2APart[] {
   const parts =
     event.content?.parts.filter((part) => part.kind !== 'text' || part.text !== '') ?? [];
-  // The parts include the messages that are stored in the user's name after a cancellation.
+  // Messages that the runner stores in the user's name, such as the note about a cancellation, are sent too.
   if (event.author === 'user') return toA2AParts(parts, HIDDEN);
   return event.error ? [] : parts.flatMap((part) => contextOf(part, event.author));
 }
@@ -111,8 +115,9 @@ function contextText(text: string, author: string): A2APart {
 }
 
 /**
- * Returns the id of a message. The same message at the same point of a run has the same id in every process. So if a
- * message is sent again after a crash, a server that detects duplicates by id, such as a Parley server, ignores it.
+ * Returns the id of a message. The same message at the same point of a run has the same id in every process. After a
+ * crash, a message may be sent again. A server that detects duplicates by id, such as a Parley server, then ignores the
+ * second message.
  */
 export function messageIdFor(
   { session: { app, user, id }, runId, path }: RunContext,

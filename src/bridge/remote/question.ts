@@ -1,9 +1,9 @@
 /**
  * Converts a remote agent's questions to questions of the run, and the answers to a message for the remote agent.
  *
- * All remote agents ask in text. Parley's agents also send their questions as data (../question.ts). Then each question
- * keeps its kind, its text and its options, and all other data is in `detail`. This data is only shown to people,
- * because a tool of the remote agent is not one of our tools.
+ * Most remote agents ask in text. gemini-cli's server asks about calls (`callQuestions`). Parley's agents also send
+ * their questions as data (../question.ts). Then each question keeps its kind, its text and its options, and all other
+ * data is in `detail`. This data is only shown to people, because a tool of the remote agent is not one of our tools.
  */
 import { defined, isObject, shorten, type JsonValue } from '../../base/index.ts';
 import * as z from 'zod';
@@ -22,9 +22,7 @@ import type { RemoteNote } from './note.ts';
 export interface RemoteQuestion {
   /** The remote agent's own id of the question, or undefined if the agent has not sent an id. */
   readonly remote: string | undefined;
-  /**
-   * The options of the call that the question is about, or undefined if the answer does not have to select an option.
-   */
+  /** The options of the call that the question is about. If they are set, the answer selects one of them. */
   readonly options?: ConfirmationOption[] | undefined;
   readonly question: Pick<Question, 'kind' | 'text'> &
     Pick<Partial<Question>, 'options' | 'detail'>;
@@ -54,9 +52,16 @@ const Asked = z.object({
 });
 type Asked = z.infer<typeof Asked>['questions'][number];
 
+/** The texts of questions that the remote agent has sent without a text. */
+const DEFAULT_TEXTS: Readonly<Record<Question['kind'], string>> = {
+  confirmation: 'Allow this?',
+  input: 'The agent requires more input.',
+  auth: 'The agent requires authorization.',
+};
+
 /**
- * Returns the questions in the data of these parts. If there are none, returns one question with the text of the parts
- * or, without a text, with a default text.
+ * Returns the questions in the first data part that contains questions. If there is no such part, returns one question.
+ * Its text is the text of the parts, or a default text if they have none. Its detail is the first data part.
  */
 export function remoteQuestions(parts: readonly A2APart[], auth: boolean): RemoteQuestion[] {
   for (const part of parts) {
@@ -64,10 +69,9 @@ export function remoteQuestions(parts: readonly A2APart[], auth: boolean): Remot
     if (asked) return asked.questions.map(passedOn);
   }
   const said = textOf(parts).trim();
-  const data = parts.flatMap((part) => (part.kind === 'data' ? [part.data] : []));
-  const text =
-    said || (auth ? 'The agent requires authorization.' : 'The agent requires more input.');
-  const question = { kind: auth ? 'auth' : 'input', text: shorten(text, MAX_TEXT) } as const;
+  const data = parts.find((part) => part.kind === 'data')?.data;
+  const kind = auth ? 'auth' : 'input';
+  const question = { kind, text: shorten(said || DEFAULT_TEXTS[kind], MAX_TEXT) } as const;
   return [{ remote: undefined, question: { ...question, ...detailed(data) } }];
 }
 
@@ -86,26 +90,29 @@ export function callQuestions(calls: readonly ToolCall[]): RemoteQuestion[] {
       options: names,
     } as const;
     // Even if the call is too long to be included, the detail shows that the question is the approval of a call.
-    const detail = { detail: { confirmation_request: {} }, ...detailed([call]) };
+    const detail = { detail: { confirmation_request: {} }, ...detailed(call) };
     return { remote, options, question: { ...question, ...detail } };
   });
 }
 
 function passedOn({ id, kind, text, tool, args, options, detail }: Asked): RemoteQuestion {
-  const words = withCall({ kind, text: text || 'Allow this?', tool, args });
-  const about = { tool, args, detail };
-  const more = Object.values(about).some((value) => value !== undefined) ? [about] : [];
+  const words = withCall({ kind, text: text || DEFAULT_TEXTS[kind], tool, args });
+  const about = defined({ tool, args, detail });
+  const more = Object.keys(about).length > 0 ? about : undefined;
   const asked = { kind, text: shorten(words, MAX_TEXT), ...defined({ options }) };
   return { remote: id, question: { ...asked, ...detailed(more) } };
 }
 
-/** Returns the detail, unless it is too long. JSON drops members that are undefined. */
-function detailed([detail]: readonly unknown[]): { readonly detail?: JsonValue } {
+/**
+ * Returns the detail as plain JSON, which has no undefined members. Returns an empty object if there is no detail or it
+ * is too long.
+ */
+function detailed(detail: unknown): { readonly detail?: JsonValue } {
   const json = detail === undefined ? '' : JSON.stringify(detail);
   return json === '' || json.length > MAX_DETAIL ? {} : { detail: JSON.parse(json) as JsonValue };
 }
 
-/** Converts the answers to parts of a message for the remote agent. */
+/** Converts the answers to parts of a message for the remote agent. Questions without an answer are left out. */
 export function remoteAnswers(
   questions: NonNullable<RemoteNote['questions']>,
   answerTo: (id: string) => Answer | undefined,
@@ -120,12 +127,14 @@ export function remoteAnswers(
   });
 }
 
-/** Returns the id of the option that an answer selects. An unclear answer rejects the call. */
+/**
+ * Returns the id of the option that an answer selects. Without a selected option, a yes means `OPTION.once`. Every
+ * other answer, and every answer with `confirmed: false`, rejects the call.
+ */
 function outcomeOf({ value, confirmed }: Answer, options: readonly ConfirmationOption[]): string {
   const said = typeof value === 'string' ? value.trim().toLowerCase() : '';
-  const chosen = options.find(
-    ({ id, name }) => id === said || shorten(name, MAX_OPTION).toLowerCase() === said,
-  );
+  const isNamed = (word: string) => said !== '' && word.toLowerCase() === said;
+  const chosen = options.find(({ id, name }) => isNamed(id) || isNamed(shorten(name, MAX_OPTION)));
   if (chosen && confirmed !== false) return chosen.id;
   return (confirmed ?? yesOrNo(said)) === true ? OPTION.once : OPTION.cancel;
 }

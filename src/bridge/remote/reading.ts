@@ -1,6 +1,6 @@
 /**
- * Reads the events of a remote agent's turn. The events must follow the protocol: they belong to one task or are one
- * message, they have one context, and no event follows the end. Otherwise `take` throws.
+ * Reads the events of a remote agent's turn. If the events violate the protocol, `take` throws. They must belong to one
+ * task or be one message, and have one context. After the end, only a repetition of the final task is allowed.
  */
 import { RemoteAgentError, RemoteTaskGuard, type RemoteLimits } from '../../client/index.ts';
 import {
@@ -29,9 +29,11 @@ export interface Expected {
   /** The id of the task that the message belongs to, or undefined for a new task. */
   readonly taskId: string | undefined;
   readonly contextId: string | undefined;
-  /** The state of the task when the message was sent. */
+  /**
+   * The state of the task when the message was sent, or undefined for a new task and for a task that is only followed.
+   */
   readonly before: TaskState | undefined;
-  /** The length of each artifact that is already in this session, or undefined if the task is not continued. */
+  /** How much of each artifact is already in this session, or undefined if the task is not continued. */
   readonly said: Readonly<Record<string, SaidLength>> | undefined;
 }
 
@@ -73,7 +75,7 @@ export class RemoteReading {
     return this.#state;
   }
 
-  /** Whether the turn has ended. No event may follow the end. */
+  /** Whether the turn has ended. */
   get over(): boolean {
     return this.#over;
   }
@@ -93,8 +95,8 @@ export class RemoteReading {
 
   /** Returns all content of this turn. It must be called after the stream has ended. */
   whole(): ReceivedPart[] {
-    // No event followed the snapshot, so the snapshot is the result of the message and not the state before the
-    // message.
+    // The first snapshot has the state that the task had before the message, and no event followed it. So the snapshot
+    // is the result.
     if (this.#stale && this.#state === 'completed') this.#content.closing(this.#lastMessage);
     return this.#content.whole();
   }

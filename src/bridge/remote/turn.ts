@@ -51,7 +51,7 @@ export function nextTurn(
   return send(isOpen ? continuing(last) : newTask(last?.contextId), news.parts, true);
 }
 
-/** Returns the open questions of the remote agent in this run, with their ids in this run. */
+/** Returns the open questions of the remote agent in this run, each with its id in the agent's note. */
 export function openQuestions(context: RunContext): [string, Question][] {
   const noted = parseNote(context.checkpoint());
   if (!noted?.questions || !isInterrupted(noted.state)) return [];
@@ -60,7 +60,7 @@ export function openQuestions(context: RunContext): [string, Question][] {
     .flatMap(({ actions }) => actions.questions ?? []);
   return noted.questions.flatMap(({ id }): [string, Question][] => {
     if (context.answer(id)) return [];
-    // The run adds a prefix to the ids of an agent's questions.
+    // In the run's events, the ids of an agent's questions have a prefix.
     const question = asked.findLast((each) => each.id === id || each.id.endsWith(`:${id}`));
     return question ? [[id, question]] : [];
   });

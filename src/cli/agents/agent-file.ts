@@ -99,7 +99,10 @@ function placeOf(error: unknown, name: string, file: string): string {
   return line === undefined ? where : `${where}:${line}`;
 }
 
-/** Returns the line of a syntax error in plain JavaScript. Only `node --check` reports it. */
+/**
+ * Returns the line of a syntax error in plain JavaScript, which only `node --check` reports. Returns undefined if the
+ * error is in another file.
+ */
 function checkedLine(file: string): string | undefined {
   const { stderr } = spawnSync(process.execPath, ['--check', file], {
     encoding: 'utf8',

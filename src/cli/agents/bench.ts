@@ -6,8 +6,8 @@
  *   flood N [BYTES] [PACE]    the same, but every chunk replaces the artifact
  *   hold                      working, then no event until the task is canceled
  *
- * PACE is the pause between two events: `burst` for no pause, or a number of milliseconds. The default is one turn of
- * the event loop.
+ * PACE is the pause before each chunk. `burst` is no pause. A number is a pause in milliseconds, which is also made
+ * before `completed`. The default is one turn of the event loop.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Message, type Part, uuidv7 } from '../../protocol/index.ts';
@@ -62,8 +62,8 @@ export const bench: A2AAgent = {
 };
 
 /**
- * Waits until the execution is aborted. It is separate from `work`, because the variables of `work` would need memory
- * during the wait.
+ * Waits until the execution is aborted. This function is separate from `work`, whose variables would need memory during
+ * the wait.
  */
 async function* hold(signal: AbortSignal): AsyncGenerator<ExecutorEvent> {
   yield { kind: 'status-update', state: 'working' };

@@ -1,7 +1,7 @@
 /** An agent that repeats the message, for trying out clients. */
 import { createAgent } from '../../tasks/index.ts';
 
-/** Maximum number of pieces of one text. A longer text is sent back in larger pieces. */
+/** Maximum number of pieces of one text. A text with more words is sent back in pieces of several words. */
 const MAX_PIECES = 1000;
 
 export const echo = createAgent(

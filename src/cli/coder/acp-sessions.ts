@@ -1,4 +1,4 @@
-/** Lists the stored sessions for ACP clients, and checks the folder in which a client loads a session. */
+/** Lists the stored sessions for ACP clients, and checks the folder in which a client opens a session. */
 import { realpath } from 'node:fs/promises';
 import type { SessionQuery, Wanted } from '../../acp/index.ts';
 import { SessionNotFound, type SessionStore } from '../../agent/index.ts';
@@ -17,8 +17,8 @@ import {
 const OUTSIDE = 'the folder is outside the --workspace folders';
 
 /**
- * Makes the list of sessions. `allowed` contains the folders that sessions may use. If it is undefined, sessions may
- * use any folder.
+ * Returns functions that list sessions and check their folders. `allowed` contains the folders that sessions may use.
+ * If it is undefined, sessions may use any folder.
  */
 export function acpSessions(sessions: SessionStore, allowed: readonly string[] | undefined) {
   const isAllowed = (folder: string): boolean =>
@@ -32,9 +32,9 @@ export function acpSessions(sessions: SessionStore, allowed: readonly string[] |
 
   return {
     /**
-     * Returns the real path of the folder in which a session is opened. A stored session is opened only in its own
-     * folder, because its history contains paths and commands of this folder. Throws an A2AError if the folder cannot
-     * be used, or if there is no such session.
+     * Returns the real path of the folder in which a session is opened. If a stored session has a folder, it is opened
+     * only there, because its history contains paths and commands of this folder. Throws an A2AError if the folder
+     * cannot be used, or if there is no session with this id.
      */
     async folderFor({ cwd, sessionId }: Pick<Wanted, 'cwd' | 'sessionId'>): Promise<string> {
       const stored = sessionId === undefined ? undefined : await storedFolder(sessionId);

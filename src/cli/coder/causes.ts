@@ -2,7 +2,7 @@
  * Remembers the reasons for failures, by correlation id. Peers get only the correlation id. The person who runs the
  * program also gets the reason, which `parley -p` prints and the terminal shows.
  */
-import { BoundedMap, reasonOf } from '../../base/index.ts';
+import { BoundedMap, oneLine, reasonOf } from '../../base/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 
 /** Maximum number of reasons that are remembered. */
@@ -26,10 +26,10 @@ export function rememberCauses<Log extends Logger>(given: Log) {
   return { log, causeOf: (correlationId: string) => causes.get(correlationId) };
 }
 
-/** Returns the reason in the fields of a log line, if there is one. */
+/** Returns the reason in the fields of a log line, if there is one. The reason has one line. */
 export function causeIn(fields: object): string | undefined {
   const problem: unknown = Reflect.get(fields, 'problem');
   const error: unknown = Reflect.get(fields, 'err');
-  if (typeof problem === 'string') return problem;
+  if (typeof problem === 'string') return oneLine(problem);
   return error === undefined ? undefined : reasonOf(error);
 }

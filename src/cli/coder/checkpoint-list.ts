@@ -8,7 +8,10 @@ const UNCHANGED = 'Restoring changes nothing: the files are the same as at this 
 
 type Workspaces = Pick<Coder['workspaces'], 'openRoots' | 'placeFor'>;
 
-/** Lists the checkpoints of the folder. `sessionId` is the session that would be restored with the files. */
+/**
+ * Returns functions that list the checkpoints of the folder, and show what restoring one of them changes. `sessionId`
+ * returns the id of the open session. For checkpoints of other sessions, only the files can be restored.
+ */
 export function checkpointList(
   workspaces: () => Promise<Workspaces>,
   folder: string,

@@ -1,8 +1,8 @@
 /**
  * Completes file paths after `@` in a prompt. The last slash of the text separates a folder from the start of a name.
- * Lists the entries of this folder that start with this name. Also searches the whole workspace if the name has at
- * least two letters, and the text has no slash or the folder has no such entry. This search finds files and folders
- * whose paths contain the typed letters in this order. Its best matches come first.
+ * Lists the entries of this folder whose names have this start. If there are none, or the text has no slash, also
+ * searches the folders of the workspace. The search needs at least two letters after the last slash. It finds files and
+ * folders whose paths contain the typed letters in this order, and returns the best matches first.
  */
 import type { Dirent } from 'node:fs';
 import { readdir, realpath } from 'node:fs/promises';
@@ -13,12 +13,12 @@ const MAX_FOUND = 50;
 const SKIPPED = new Set(['.git', 'node_modules']);
 /** Minimum number of letters for a search in subfolders. One letter would match too many names. */
 const MIN_DEEP_LETTERS = 2;
-/** Maximum numbers of folders and of paths in the list that is searched. */
+/** Maximum numbers of folders that are read for a search (approximately), and of paths that are searched. */
 const MAX_FOLDERS = 2000;
 const MAX_PATHS = 20_000;
 /** Number of folders that are read at the same time. */
 const AT_ONCE = 16;
-/** How long the list of paths is used. A search runs at each key press, and files are rarely added meanwhile. */
+/** How long the list of paths is used before it is read again. A search runs at each key press. */
 const FRESH_MS = 3000;
 
 export function filesIn(root: string) {
@@ -48,7 +48,10 @@ export function filesIn(root: string) {
   };
 }
 
-/** Returns the entries of a folder whose names start with the text. Returns none for a folder outside the workspace. */
+/**
+ * Returns the entries of the folder `above` whose names start with `begun`. Returns none if the folder is missing or
+ * outside the workspace. Hidden entries are returned only if `begun` starts with a dot.
+ */
 async function inFolder(root: string, above: string, begun: string): Promise<string[]> {
   const folder = await realpath(path.resolve(root, above)).catch(() => undefined);
   if (folder === undefined) return [];
@@ -86,7 +89,10 @@ function rankOf(file: string, wanted: string): number | undefined {
   return gaps === undefined ? undefined : 3 + gaps;
 }
 
-/** Returns the number of interruptions between the letters, or undefined if they are not in the text in this order. */
+/**
+ * Returns the number of gaps before and between the letters, or undefined if the text does not contain the letters in
+ * this order.
+ */
 function gapsIn(text: string, letters: string): number | undefined {
   let gaps = 0;
   let at = -1;

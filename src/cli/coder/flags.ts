@@ -16,7 +16,7 @@ export const CODER_FLAGS = {
   approval: choice(
     'MODE',
     MODES,
-    'When to ask for approval. ask (the default): before every change; auto-edit: before every change except file edits; yolo: never; plan: never, because changes are not allowed.',
+    'When to ask for approval. ask (the default): before file edits, network access, and commands that do more than read; auto-edit: the same, but not before file edits; yolo: never; plan: never, because the agent may only read.',
   ),
   sandbox: toggle(
     'Run shell commands in bubblewrap, without network access. They can write only to the workspace, except its .git and .parley.',
@@ -39,7 +39,7 @@ export const SESSION_STORE_FLAG = option(
 /** Environment variables for all commands that run the coding agent. */
 export const CODER_VARIABLES = {
   GEMINI_API_KEY:
-    'API key for --model google:NAME. ANTHROPIC_API_KEY and OPENAI_API_KEY are for the other providers. If neither --model nor settings.json names a model, the first key that is set selects it.',
+    'API key for --model google:NAME. ANTHROPIC_API_KEY and OPENAI_API_KEY are for the other vendors. If neither --model nor settings.json names a model, a model of the first vendor whose key is set is used: Google, Anthropic, OpenAI.',
   PARLEY_HOME: DATA_FOLDER_HELP,
   ...SECRET_KEY_VARIABLES,
   XDG_CONFIG_HOME: 'The folder that contains parley/settings.json; ~/.config by default.',

@@ -36,6 +36,13 @@ test('with --remote the port stays on loopback, and --a2a-host names the address
   assert.deepEqual(address, { port: 1234, host: '127.0.0.1', tokens: [], strict: false });
 });
 
+test('with --remote, a loopback address in --a2a-host is the address of the port', () => {
+  assert.deepEqual(liveAddresses({ ...none, remote: true, 'a2a-host': '::1' }), {
+    address: { port: 0, host: '::1', tokens: [], strict: true },
+    remoteHost: undefined,
+  });
+});
+
 test('a token has a name and roles, and commas between tokens and between roles are told apart', () => {
   const phone = { name: 'phone', roles: ['view', 'prompt'], token: 's3cret' };
   const tv = { name: 'tv', roles: ['view'], token: 'abc' };
@@ -45,6 +52,7 @@ test('a token has a name and roles, and commas between tokens and between roles 
 
 for (const [what, given, says] of [
   ['no roles', ['phone:hunter2'], /format is NAME:ROLES:TOKEN/],
+  ['a name only, before another token', ['hunter2', 'bob:view:x'], /format is NAME:ROLES:TOKEN/],
   ['an unknown role', ['phone:root:hunter2'], /unknown role "root"/],
   ['characters that a WebSocket cannot carry', ['phone:view:hunter2 c'], /letters, digits/],
   ['a name that is there twice', ['a:view:x', 'a:view:y'], /the name a is used twice/],

@@ -9,7 +9,7 @@ import { checkUnique } from '../program/unique-token.ts';
 
 export const LIVE_FLAGS = {
   remote: toggle(
-    'Open the port on the local network, and show a link and a QR code with which another device joins, as /remote does. From then on, every new client needs a token.',
+    'Open the port on the local network, and show a link and a QR code with which another device joins, as /remote does. From then on, every new client needs a token. With --public-url, the link is at that address, and the port is opened only if --a2a-host names a network address.',
   ),
   'a2a-port': option(
     'N',
@@ -21,7 +21,7 @@ export const LIVE_FLAGS = {
   ),
   'a2a-token': listOption(
     'NAME:ROLES:TOKEN',
-    'Let a person join with this token. ROLES is a list of view, prompt and approve, separated by commas. Commands that change files, memory, the mode or the model need both prompt and approve. Without tokens, everyone on this machine may join with all roles.',
+    'Let a person join with this token. ROLES is a list of view, prompt and approve, separated by commas. Commands that change files, memory, the mode or the model need both prompt and approve. If there are no tokens, everyone on this machine may join with all roles, unless --remote is given, or --public-url without --trust-proxy.',
   ),
 } as const;
 
@@ -42,8 +42,8 @@ interface ProxyFlags {
 
 /**
  * Returns the addresses from the flags. `address` is the address on which the session listens from its start. It is
- * undefined if others can join only after /remote. `remoteHost` is the address that --remote and /remote open, or
- * undefined for the address from which this machine reaches other networks.
+ * undefined if others can join only after /remote. `remoteHost` is the network address that --remote and /remote open.
+ * If it is undefined, they open the address from which this machine reaches other networks or, with --public-url, none.
  */
 export function liveAddresses(values: Values<typeof LIVE_FLAGS> & ProxyFlags): {
   readonly address: LiveAddress | undefined;
@@ -56,10 +56,11 @@ export function liveAddresses(values: Values<typeof LIVE_FLAGS> & ProxyFlags): {
   // --public-url, every client needs a token, unless --trust-proxy is given.
   const proxied = values['public-url'] !== undefined && values['trust-proxy'] !== true;
   if (remote) {
-    // The port is open only on this machine. --a2a-host is the network address that is opened in addition.
+    // At first, the port is open only on this machine. If --a2a-host is a network address, it is opened in addition.
     const strict = proxied || port === undefined;
     const local = portNumber('--a2a-port', port ?? '0');
-    return { address: { port: local, host: DEFAULT_HOST, tokens, strict }, remoteHost };
+    const own = isLoopback(host) ? host : DEFAULT_HOST;
+    return { address: { port: local, host: own, tokens, strict }, remoteHost };
   }
   if (port === undefined) {
     if (values['a2a-host'] === undefined && tokens.length === 0) {
@@ -107,8 +108,9 @@ function rejoined(given: readonly string[]): string[] {
 function liveToken(text: string): LiveToken {
   const [name = '', roles = '', ...rest] = text.split(':');
   const token = rest.join(':');
-  // The message does not repeat the value, which may be a secret.
-  if (name.trim() === '' || token === '') {
+  // A name with a comma consists of two values, the first of which is incomplete. The message does not repeat the
+  // value, which may be a secret.
+  if (name.trim() === '' || name.includes(',') || token === '') {
     throw usageError(
       '--a2a-token: the format is NAME:ROLES:TOKEN, for example phone:view,prompt:s3cret',
     );

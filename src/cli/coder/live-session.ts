@@ -44,7 +44,7 @@ interface LiveSetup extends Pick<
   readonly keep?: boolean;
   readonly mcpServers?: McpServers | undefined;
   readonly address?: LiveAddress | undefined;
-  /** Whether others can join: at `address` or, if no address is given, after `listen` was called. */
+  /** Whether others can join after `listen` was called, even if `address` is not given. */
   readonly joinable?: boolean | undefined;
   /** The certificate of the server. */
   readonly tls?: TlsPair | undefined;
@@ -79,6 +79,9 @@ export async function openLiveSession(setup: LiveSetup) {
   undo.defer(() => coder.close());
   const named = values.store !== undefined;
   const store = await openLiveStore({ place, named, sessionId, environment, log });
+  // The server closes the store. If an error occurs before there is a server, the store is closed here.
+  await using unserved = new AsyncDisposableStack();
+  unserved.defer(() => store.close());
   const session: { live?: Live } = {};
   const links = new AnswerLinks({ live: () => session.live });
   const acpAbout: AcpAbout = {
@@ -108,6 +111,7 @@ export async function openLiveSession(setup: LiveSetup) {
     // A session is removed as a whole, so its tasks are kept until the session is removed.
     retention: false,
   });
+  unserved.move();
   undo.defer(() => server.close(0));
   if (setup.resume !== undefined) await applyFlags(setup, setup.resume);
   const { taskId, former } =
@@ -180,19 +184,23 @@ export async function openLiveSession(setup: LiveSetup) {
           ],
     used,
     /**
-     * Ends the session for all members, and stops its tasks. If the session has no events, also removes its own file of
-     * tasks.
+     * Ends the session for all clients, and stops its tasks. If the session has no events, also removes its file of
+     * tasks, unless --store is given.
      */
     async close() {
-      await live.close();
-      const forget = place.kind === 'sqlite' && !named && !(await used());
-      await opened.disposeAsync();
+      let forget = false;
+      try {
+        await live.close();
+        forget = place.kind === 'sqlite' && !named && !(await used());
+      } finally {
+        await opened.disposeAsync();
+      }
       if (forget) await forgetLiveStore(environment, sessionId);
     },
   };
 }
 
-/** Removes expired sessions in the background, after the first frame is drawn. */
+/** Removes expired sessions in the background. Call it after the first frame is drawn. */
 export function sweepSoon({ coder }: OpenedLive, setup: LiveSetup): void {
   const sweep = async () => {
     await coder.sweep();
@@ -201,11 +209,14 @@ export function sweepSoon({ coder }: OpenedLive, setup: LiveSetup): void {
     if (setup.place.kind === 'sqlite' && !named) await sweepLiveStores(setup);
   };
   sweep().catch((error: unknown) => {
-    setup.log.warn({ problem: reasonOf(error) }, 'failed to remove old sessions');
+    setup.log.warn({ problem: reasonOf(error) }, 'failed to remove the files of old sessions');
   });
 }
 
-/** Returns the list of sessions for an ACP client on the port, which can load only this session. */
+/**
+ * Returns the list of sessions for an ACP client that joins over the port. The list contains only this session, because
+ * such a client cannot load another one. It is empty if the client asks for the sessions of another folder.
+ */
 async function listOne(
   sessions: SessionStore,
   sessionId: string,
@@ -222,8 +233,8 @@ async function listOne(
 }
 
 /**
- * Removes the mode or the model that the session has stored if a flag sets another one, so that the flag applies. Also
- * removes the mode yolo, because a person who resumes the session later may not expect it.
+ * If a flag sets the mode or the model, removes the stored value from the session, so that the flag applies. Also
+ * removes the stored mode if it is yolo, because a person who resumes the session may not expect it.
  */
 async function applyFlags({ values, sessions }: LiveSetup, id: string): Promise<void> {
   const { state = {} } = (await sessions.get(localSession(id))) ?? {};
@@ -239,8 +250,9 @@ async function applyFlags({ values, sessions }: LiveSetup, id: string): Promise<
 }
 
 /**
- * Returns the task that a session continues, and its earlier tasks, the oldest first. Considers only the 50 most
- * recently changed tasks. The latest of them is continued if it is completed or has not ended.
+ * Returns the task that a session continues, if there is one, and the session's other tasks, the oldest first.
+ * Considers only the 50 most recently changed tasks, and ignores submitted tasks. The latest task is continued if it is
+ * completed or has not ended.
  */
 export async function tasksOf(
   handler: RequestHandler,

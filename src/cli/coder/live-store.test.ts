@@ -52,6 +52,17 @@ test('the sessions of its helpers and its file of tasks are deleted, too', async
   assert.ok(!existsSync(file));
 });
 
+test('sessions whose ids differ only in unsafe characters, or after 100 characters, have files of their own', async (t) => {
+  const { home, options } = await place(t);
+  const ids = ['a_b', 'a b', 'a/b', 'A_b', 'x'.repeat(101), 'x'.repeat(102)];
+  const stores = await Promise.all(
+    ids.map((sessionId) => openLiveStore({ ...options, named: false, sessionId })),
+  );
+  for (const store of stores) await store.close();
+  const files = readdirSync(join(home, 'live')).filter((name) => name.endsWith('.db'));
+  assert.equal(files.length, ids.length);
+});
+
 test('in a store that sessions share, only the tasks of the session are deleted', async (t) => {
   const { options, left } = await place(t);
   const open = () => openStore(options.place, options.environment, options.log);

@@ -3,6 +3,7 @@
  * its own file in the data folder, named after the session's id. When the session is resumed, its whole history is in
  * this file. With `--store`, the given file or database is used instead.
  */
+import { hash } from 'node:crypto';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { isDelegatedSession, type SessionStore } from '../../agent/index.ts';
@@ -21,11 +22,11 @@ const FOLDER = 'live';
 const PAGE = 100;
 /** Number of sessions that are listed with one query. */
 const SESSION_PAGE = 1000;
-/** Maximum number of files at each start that are opened because no session was found for them. */
+/** Maximum number of files without a session that are opened at each start, to find out whether they can be removed. */
 const MAX_OPENED = 50;
 /**
- * Minimum age of a file that is removed because its session does not exist. The session of a younger file may not have
- * been stored yet.
+ * A file whose session does not exist is removed only if the file has not changed for this time. The session of a newer
+ * file may not have been stored yet.
  */
 const YOUNG_MS = 7 * 86_400_000;
 
@@ -49,10 +50,17 @@ export async function openLiveStore(options: LiveStoreOptions): Promise<TaskStor
 }
 
 /**
- * Returns the file of a session. Replaces unsafe characters, because the id may come from a command line or an editor.
+ * Returns the file of a session. The id may come from a command line or an editor, so unsafe characters are replaced,
+ * and long ids are cut. Capital letters become small, because some file systems do not tell them apart. A name that
+ * differs from the id ends with a hash of the id, so that no two sessions have the same file.
  */
 function fileOf(folder: string, sessionId: string): string {
-  return path.join(folder, `${sessionId.replaceAll(/[^\w.-]/g, '_').slice(0, 100)}.db`);
+  const safe = sessionId
+    .toLowerCase()
+    .replaceAll(/[^\w.-]/g, '_')
+    .slice(0, 100);
+  const name = safe === sessionId ? safe : `${safe}-${hash('sha256', sessionId).slice(0, 16)}`;
+  return path.join(folder, `${name}.db`);
 }
 
 interface SweepSetup extends Omit<LiveStoreOptions, 'named' | 'sessionId'> {
@@ -61,7 +69,7 @@ interface SweepSetup extends Omit<LiveStoreOptions, 'named' | 'sessionId'> {
 }
 
 /**
- * Removes the files of sessions that no longer exist. If `--retention` has a size, also removes the least recently used
+ * Removes old files of sessions that no longer exist. If `--retention` has a size, also removes the least recently used
  * sessions, so that the remaining files together are not larger than this size. Sessions that are open are kept.
  */
 export async function sweepLiveStores(setup: SweepSetup): Promise<void> {
@@ -73,18 +81,16 @@ export async function sweepLiveStores(setup: SweepSetup): Promise<void> {
   let bytes = 0;
   let opened = 0;
   for (const { file, usedAt, size } of files.toSorted((a, b) => b.usedAt - a.usedAt)) {
-    const ids = owners.get(file) ?? [];
+    const sessionId = owners.get(file);
     const isOld = Date.now() - usedAt >= YOUNG_MS;
-    if (ids.length === 0 && isOld && ++opened <= MAX_OPENED) {
+    if (sessionId === undefined && isOld && ++opened <= MAX_OPENED) {
       if (await removeOrphan(file, setup)) continue;
     }
     bytes += size;
-    if (bytes <= maxBytes) continue;
-    for (const sessionId of ids) {
-      await deleteSession({ ...setup, named: false, sessionId }).catch((error: unknown) => {
-        setup.log.debug({ problem: reasonOf(error), sessionId }, 'a session was not removed');
-      });
-    }
+    if (bytes <= maxBytes || sessionId === undefined) continue;
+    await deleteSession({ ...setup, named: false, sessionId }).catch((error: unknown) => {
+      setup.log.debug({ problem: reasonOf(error), sessionId }, 'a session was not removed');
+    });
   }
 }
 
@@ -99,16 +105,15 @@ async function filesIn(folder: string) {
   return files;
 }
 
-/** Returns the ids of all stored sessions by their file. Different ids may have the same file. */
+/** Returns the ids of all stored sessions by their file. */
 async function sessionsByFile(
   folder: string,
   sessions: SessionStore,
-): Promise<ReadonlyMap<string, readonly string[]>> {
-  const ids = new Map<string, string[]>();
+): Promise<ReadonlyMap<string, string>> {
+  const ids = new Map<string, string>();
   for await (const key of sessionKeys(sessions, LOCAL_USER, SESSION_PAGE)) {
     if (isDelegatedSession(key)) continue;
-    const file = fileOf(folder, key.id);
-    ids.set(file, [...(ids.get(file) ?? []), key.id]);
+    ids.set(fileOf(folder, key.id), key.id);
   }
   return ids;
 }
@@ -146,9 +151,9 @@ export async function forgetLiveStore(environment: Environment, sessionId: strin
 }
 
 /**
- * Deletes a stored session and its tasks. Does nothing if there is no such session. Throws if the session is open in a
- * process, because that process has the lock of its task store. With --store, all sessions share one task store, and
- * only the tasks of this session are deleted from it.
+ * Deletes a stored session and its tasks. Does nothing if there is no such session. Throws if another process has the
+ * lock of the SQLite task store, because the session may be open there. With --store, all sessions share one task
+ * store, and only the tasks of this session are deleted from it.
  */
 export async function deleteSession(
   options: LiveStoreOptions & { readonly sessions: SessionStore },

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import type { NotifySettings } from '../../coder/settings/index.ts';
 import type { Attention } from '../../display/index.ts';
-import { createPoster } from './notifications.ts';
+import { createPoster, type PosterOptions } from './notifications.ts';
 
 const CALL: Attention = {
   kind: 'needs-you',
@@ -47,14 +47,19 @@ async function topic(t: TestContext, status = 200) {
   return { url: `http://127.0.0.1:${port}/topic`, received, arrived };
 }
 
-function teller(settings: NotifySettings, environment: Record<string, string> = {}) {
+function teller(
+  settings: NotifySettings,
+  environment: Record<string, string> = {},
+  linkFor: PosterOptions['linkFor'] = ({ tool_call_id }) =>
+    `http://desk.example/session/answers/${tool_call_id}`,
+) {
   const warnings: string[] = [];
   const waiting: (() => void)[] = [];
   const tell = createPoster({
     settings,
     environment,
     sessionId: 'session-1',
-    linkFor: ({ tool_call_id }) => `http://desk.example/session/answers/${tool_call_id}`,
+    linkFor,
     log: {
       warn(_fields: unknown, message?: string) {
         warnings.push(String(message));
@@ -68,6 +73,16 @@ function teller(settings: NotifySettings, environment: Record<string, string> = 
   };
   return { tell, warnings, warned };
 }
+
+test('a notification that cannot be made is logged, and does not throw', async (t) => {
+  const { url, received } = await topic(t);
+  const { tell, warned } = teller({ url }, {}, () => {
+    throw new Error('no link');
+  });
+  tell(CALL);
+  assert.deepEqual(await warned(), ['failed to send a notification']);
+  assert.deepEqual(received, []);
+});
 
 test('a topic of ntfy gets a title, a link and a text without content', async (t) => {
   const { url, arrived } = await topic(t);

@@ -11,7 +11,7 @@ import type { Environment } from '../program/flags.ts';
 import type { ServerLog } from '../program/log.ts';
 
 const TIMEOUT_MS = 10_000;
-/** Maximum number of notifications in a minute. Others are dropped. */
+/** Maximum number of notifications in a minute. Further notifications are dropped. */
 const MAX_PER_MINUTE = 10;
 const MINUTE_MS = 60_000;
 const MAX_CHARS = 500;
@@ -42,7 +42,7 @@ export function createPoster(options: PosterOptions): (attention: Attention) => 
       return;
     }
     recent.push(now);
-    post(url, requestFor(attention, options), headers).catch((error: unknown) => {
+    post(url, () => requestFor(attention, options), headers).catch((error: unknown) => {
       log.warn({ problem: reasonOf(error) }, 'failed to send a notification');
     });
   };
@@ -55,9 +55,10 @@ interface Notification {
 
 async function post(
   url: string,
-  { headers, body }: Notification,
+  make: () => Notification,
   own: Readonly<Record<string, string>>,
 ): Promise<void> {
+  const { headers, body } = make();
   const response = await fetch(url, {
     method: 'POST',
     headers: { ...headers, ...own },
@@ -112,7 +113,7 @@ function callText(call: ToolCall, details: boolean): string {
   return details ? titleOf(call) : `A call of ${cleanLine(call.tool_name)} waits for your answer.`;
 }
 
-/** Returns the headers with their values from environment variables, or undefined if a variable is not set. */
+/** Returns the headers with their values from environment variables, or undefined if a variable is not set or empty. */
 function headersOf({
   settings: { headers = {} },
   environment,

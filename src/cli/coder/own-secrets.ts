@@ -1,10 +1,10 @@
 /**
  * Removes secrets from the memory that /proc shows as the environment and the arguments of this process.
  *
- * Commands do not get the API keys and Parley's variables (coder/shell/environment.ts). But a command may read
- * `/proc/$PPID/environ`, which shows the environment with which the process was started, without later changes. So the
- * values are overwritten in this memory. `process.env` and `process.argv` keep the values, because Node has its own
- * copies.
+ * The environment of commands contains neither the API keys nor Parley's variables (coder/shell/environment.ts). But a
+ * command may read `/proc/$PPID/environ`, which shows the environment with which this process was started, without
+ * later changes. So the values are overwritten in this memory. `process.env` and `process.argv` keep the values,
+ * because Node has its own copies.
  *
  * This helps only on Linux, and only for this process. The processes that started it have environments of their own.
  */

@@ -44,7 +44,7 @@ export function personShell(
   });
 }
 
-/** Returns the person's shell, or `/bin/sh` if $SHELL is not a program. */
+/** Returns the person's shell, or `/bin/sh` if $SHELL is not the absolute path of a program. */
 function usableShell(shell = ''): string {
   try {
     if (!path.isAbsolute(shell)) return '/bin/sh';

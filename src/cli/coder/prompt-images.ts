@@ -3,7 +3,7 @@
  * `/home/ann/shot.png`, `'/home/ann/my shot.png'`, `/home/ann/my\ shot.png` or `file:///home/ann/shot.png`.
  *
  * Only prompts that a person types into this terminal or this command line are searched, so the file may be anywhere.
- * The agent gets the content of the file. In the prompt of another client, the agent reads only files of the workspace.
+ * The agent gets the content of the file. In the prompts of other clients, a path is only text.
  */
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -44,9 +44,9 @@ function resolved(name: string, home: string): string | undefined {
 }
 
 /**
- * Returns the prompt with its images, or the text itself if there are none. An image that cannot be attached becomes a
- * note, which the person and the model see. A path that cannot be read as a file, or that does not end like the name of
- * an image, is left as text.
+ * Returns the prompt with its images, or the text itself if it names no images. For an image that cannot be attached, a
+ * note is added to the text, which the person and the model see. A path that cannot be read as a file, or that does not
+ * end like the name of an image, is left as text.
  */
 export async function withImages(text: string): Promise<string | readonly Part[]> {
   const images: Part[] = [];

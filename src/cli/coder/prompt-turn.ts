@@ -1,4 +1,4 @@
-/** Follows one turn to its end when there is no person to ask. Declines every confirmation request. */
+/** Follows one turn to its end when there is no person to ask. Declines confirmation requests, up to MAX_DENIALS. */
 import type { AgentClient, AgentStream } from '../../client/index.ts';
 import {
   AnswerReader,
@@ -72,7 +72,7 @@ export async function followTurn(
       for await (const { event } of stream) {
         if (event.kind === 'task') {
           if (signal.aborted) cancel();
-          // Each later stream starts with the task. The events in it have already been processed.
+          // Each later stream starts with the task, whose content has already been processed.
           if (stream !== first) continue;
         }
         listener.event(event);

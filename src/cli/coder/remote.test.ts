@@ -11,6 +11,14 @@ function remoteOn(options: Partial<RemoteOptions>): Remote {
   return new Remote({ opened, environment: {}, readTls: () => undefined, tls: false, ...options });
 }
 
+test('a host that is neither an address nor a host name gets no certificate', async () => {
+  const remote = remoteOn({ host: 'no host', tls: true, environment: { PARLEY_HOME: '/no/such' } });
+  await assert.rejects(
+    remote.run([]),
+    /no host is not an address of this machine: change --a2a-host/,
+  );
+});
+
 test('/remote tls is advised only for an address that /remote opens', async () => {
   const port = await remoteOn({ openHost: '192.0.2.7' }).run([]);
   assert.match(port.text, /not encrypted.* Start parley with --tls-cert and --tls-key to encrypt/);

@@ -105,14 +105,12 @@ export class Remote {
     const hosts =
       host === undefined ? [await primaryAddress()] : isWildcard(host) ? allAddresses() : [host];
     const own = !given && this.#tls;
-    // Addresses that are already open stay open, so that their clients stay connected.
+    // If an open address is still wanted, with the same kind of certificate, it stays open for its clients.
     const same = (each: OpenAddress) => hosts.includes(each.host) && each.own === own;
     const old = this.#added.filter((each) => !same(each));
     this.#added = this.#added.filter(same);
     for (const { address } of old) await address.close();
-    const certificate = own
-      ? openOwnCertificate(path.join(dataFolder(environment), CERTIFICATE_FILE), hosts)
-      : undefined;
+    const certificate = own ? ownCertificate(environment, hosts, listening.port) : undefined;
     this.#fingerprint = certificate?.fingerprint;
     for (const each of hosts) {
       if (this.#added.some((known) => known.host === each)) continue;
@@ -177,6 +175,16 @@ function isWildcard(host: string): boolean {
 
 function inUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
+}
+
+function ownCertificate(environment: Environment, hosts: readonly string[], port: number) {
+  try {
+    return openOwnCertificate(path.join(dataFolder(environment), CERTIFICATE_FILE), hosts);
+  } catch (error) {
+    // Of the hosts, only the value of --a2a-host can be invalid.
+    if (systemCode(error) !== 'ERR_INVALID_URL') throw error;
+    throw new Error(openProblem('ENOTFOUND', hosts.join(', '), port), { cause: error });
+  }
 }
 
 function openProblem(code: string | undefined, host: string, port: number): string {

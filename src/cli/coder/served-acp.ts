@@ -193,7 +193,7 @@ export function servedAcp(
   };
 }
 
-/** Renames `workspace_path` to `cwd` in an error, because editors use this name. */
+/** Renames `workspace_path` to `cwd` in an error, because the folder has the name `cwd` in ACP. */
 function asCwd(error: unknown): unknown {
   if (!(error instanceof A2AError) || !error.message.startsWith('workspace_path')) return error;
   const message = error.message.startsWith('workspace_path: differs')

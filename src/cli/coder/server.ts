@@ -2,7 +2,6 @@
 import { coderServeOptions } from '../../coder/index.ts';
 import { servedAcp } from './served-acp.ts';
 import { openCoder, openSessions, tellNotes, type CoderFlags } from './setup.ts';
-import { reasonOf } from '../../base/index.ts';
 import type { Environment } from '../program/flags.ts';
 import type { ServerLog } from '../program/log.ts';
 import { openStore, type StoreFlags, storeLocation } from '../program/store-location.ts';
@@ -23,6 +22,7 @@ export async function serveCoder({ values, environment }: CoderServerInput, logg
   const sessions = await openSessions(place);
   undo.defer(() => sessions.close());
   const coder = await openCoder({ values, environment, roots, sessions, serves: true, logger });
+  undo.defer(() => coder.close());
   const own = coderServeOptions(coder);
   const acp = servedAcp({ coder, sessions, logger });
   undo.move();
@@ -32,11 +32,9 @@ export async function serveCoder({ values, environment }: CoderServerInput, logg
     options: { ...own, ...acp, routes: [...own.routes, ...acp.routes] },
     begin() {
       tellNotes(coder);
-      // Reports broken MCP servers now, and not only when a client sends its first message.
+      // Connects to the MCP servers, so that broken ones are reported now, and not with a client's first message.
       void coder.workspaces.openRoots();
-      coder.sweep().catch((error: unknown) => {
-        logger.warn({ problem: reasonOf(error) }, 'failed to remove old sessions');
-      });
+      void coder.sweep();
     },
     async close() {
       await coder.close();

@@ -1,4 +1,5 @@
 /** Opens the coding agent from flags, settings and environment variables. */
+import { reasonOf } from '../../base/index.ts';
 import {
   memorySessions,
   ModelError,
@@ -81,7 +82,7 @@ export interface CoderSetup {
   readonly terminal?: boolean | undefined;
   /** Whether the agent serves a live session. If so, only tasks of live sessions are resumed after a crash. */
   readonly live?: boolean;
-  /** Whether a model on this machine is used if there is no key. Only for a person at the terminal. */
+  /** Whether a model on this machine is used if no model is named, there is no API key, and the mode is not yolo. */
   readonly offersLocal?: boolean;
   readonly logger: Logger;
   /**
@@ -190,11 +191,18 @@ export async function openCoder(setup: CoderSetup) {
       mode: mode ?? settings.approval ?? 'ask',
       /** Notes for the user, one line each. */
       notes,
-      /** Removes sessions that are older than --retention or, without this flag, `retentionDays` in the settings. */
+      /**
+       * Removes the sessions that have not been used for the time in --retention. If --retention has no age,
+       * `retentionDays` in the settings applies. Without both, removes nothing. If it fails, logs the reason.
+       */
       async sweep(): Promise<void> {
         if (maxAgeMs === Infinity) return;
-        const removed = await sessions.prune?.(APP, Date.now() - maxAgeMs);
-        if (removed) logger.info({ removed, days: maxAgeMs / DAY_MS }, 'removed old sessions');
+        try {
+          const removed = await sessions.prune?.(APP, Date.now() - maxAgeMs);
+          if (removed) logger.info({ removed, days: maxAgeMs / DAY_MS }, 'removed old sessions');
+        } catch (error) {
+          logger.warn({ problem: reasonOf(error) }, 'failed to remove old sessions');
+        }
       },
     };
   } catch (error) {

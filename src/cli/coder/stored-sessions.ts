@@ -23,7 +23,7 @@ import { openSessions } from './setup.ts';
 export const SESSION_FLAGS = {
   user: option(
     'NAME',
-    'Use the sessions of the user with this NAME in the --keys file of parley serve. By default, use the sessions without a user.',
+    'Whose sessions to use: a NAME from the --keys file of parley serve, or the word token for those of parley serve --token. By default those of parley, parley -p, parley acp, and parley serve without tokens.',
   ),
   store: option(
     'S',
@@ -32,8 +32,8 @@ export const SESSION_FLAGS = {
 } as const;
 
 /**
- * The user of sessions without authentication. These are the sessions of `parley`, `parley -p`, and `parley serve`
- * without tokens.
+ * The user of sessions without authentication. These are the sessions of `parley`, `parley -p`, `parley acp`, and
+ * `parley serve` without tokens.
  */
 export const LOCAL_USER = userOf({ user: undefined, tenant: '' });
 
@@ -57,8 +57,8 @@ export async function sessionFor(
 }
 
 /**
- * Maximum number of sessions from which a person can choose. The last session of a folder is also searched only among
- * this many sessions.
+ * Maximum number of sessions from which a person can choose. The last session of a folder is searched among the same
+ * number of recent sessions.
  */
 const MAX_LOOKED_AT = 100;
 /** Maximum number of stored sessions that are read, including the sessions that are not shown. */
@@ -74,7 +74,7 @@ const PAGE_SIZE = 50;
 
 /**
  * Returns the session with this id or, if the id is empty, the last session in this folder. With `onlyTalks`, the
- * search for the last session considers only conversations (`isConversation`).
+ * search for the last session considers only conversations (`isConversation`). Throws if there is no such session.
  */
 export async function findSession(
   sessions: SessionStore,
@@ -229,12 +229,12 @@ const MAX_READ = 200;
 const MAX_CACHED = 1000;
 
 /**
- * Returns a function that lists a user's sessions in pages, the most recent first. It leaves out sessions without a
- * prompt or a folder. A page may be short or empty, because only a limited number of sessions is read for it. The list
- * ends when `next` is missing.
+ * Returns a function that lists a user's sessions in pages, the most recent first. It leaves out the sessions of
+ * helpers, and sessions without a prompt or a folder. A page may be short or empty, because only a limited number of
+ * sessions is read for it. The list ends when `next` is missing.
  */
 export function sessionLister(sessions: SessionStore) {
-  /** The list entries of sessions, by session id and time of the last change. */
+  /** The list entries of sessions, by the time of the last change, the user and the session's id. */
   const known = new BoundedMap<ListedSession | 'hidden'>(MAX_CACHED);
 
   async function read(key: SessionSummary): Promise<ListedSession | 'hidden'> {
@@ -270,7 +270,7 @@ export function sessionLister(sessions: SessionStore) {
   };
 }
 
-/** Opens the stored sessions. Returns undefined if there are none yet, and creates no file. */
+/** Opens the stored sessions. Returns undefined, and creates no file, if their SQLite file does not exist. */
 export async function storedSessions(
   { store }: { readonly store: string | undefined },
   environment: Environment,

@@ -1,7 +1,7 @@
 /**
  * `parley acp`: runs the coding agent for an editor, over the Agent Client Protocol on standard input and output.
  * `session/new` starts a session in the folder that the editor specifies. `session/load` opens a stored session in its
- * own folder. `session/list` lists the stored sessions of this user, and `session/delete` deletes them.
+ * own folder. `session/list` lists the stored sessions of this user, and `session/delete` deletes one of them.
  *
  * The editor acts for the person who started it, so its MCP servers may be local programs.
  */
@@ -23,7 +23,7 @@ const FLAGS = {
   ...CODER_FLAGS,
   workspace: listOption(
     'DIR',
-    'Allow sessions only in this folder. By default the editor may use any folder.',
+    'Allow sessions only in this folder and in folders inside it. Can be repeated. By default, the editor may use any folder.',
   ),
   store: SESSION_STORE_FLAG,
 } as const;
@@ -97,7 +97,7 @@ async function run(settings: Settings): Promise<number> {
     return [...opened.values()].find(({ sessionId }) => sessionId === id);
   }
 
-  /** Deletes a session. Throws if it is open, here or in another process. */
+  /** Deletes a session. Throws if it is open here, or if another process has the lock of its SQLite store. */
   async function remove(sessionId: string): Promise<void> {
     if (openedHere(sessionId)) throw sessionIsOpen();
     await stored.checkFolder(sessionId);

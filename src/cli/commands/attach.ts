@@ -28,7 +28,7 @@ export default defineCommand({
     token: {
       ...option(
         'T',
-        'The token, if the session requires one. PARLEY_TOKEN is not sent, because it is the token of a server.',
+        'The token, if the session requires one. PARLEY_TOKEN is not used here, because it is the token that parley serve requires from its clients.',
       ),
       variable: false,
     },

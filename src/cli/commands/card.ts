@@ -23,6 +23,7 @@ export default defineCommand({
       "With --verify, accept only signatures of this public key (PEM, JWK or JWK set). By default, the keys that the agent's own server publishes are accepted.",
     ),
     ...CONNECTION_FLAGS,
+    json: toggle('Print the card as JSON or, with --verify, the results of the checks.'),
   },
   examples: [
     'parley card http://127.0.0.1:41242',

@@ -1,4 +1,4 @@
-/** `parley completion SHELL`: prints the completions of a shell, made from the tables that `--help` shows. */
+/** `parley completion SHELL`: prints the completions for a shell, made from the tables that `--help` shows. */
 import type { Command, CommandTable } from '../program/command.ts';
 import { defineCommand } from '../program/command.ts';
 import { completionScript, describe, SHELLS } from '../program/completion.ts';

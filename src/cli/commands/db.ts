@@ -1,4 +1,7 @@
-/** `parley db`: creates and shows the tables in a PostgreSQL database, and copies the tasks of a SQLite file into it. */
+/**
+ * `parley db`: creates and shows the tables in a PostgreSQL database. It can also copy tasks and sessions from SQLite
+ * files into the database.
+ */
 import { existsSync } from 'node:fs';
 import { importSessions, SESSIONS, StorageError } from '../../agent/postgres/index.ts';
 import { StoreError } from '../../base/index.ts';

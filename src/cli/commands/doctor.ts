@@ -57,7 +57,7 @@ export default defineCommand({
       ...storeChecks(folder, values.retention),
       ...(isChecked ? [await postgresCheck(store, values.retention)] : []),
       await checkPort(port),
-      checkSecretKey(environment),
+      checkSecretKey(environment, isChecked),
       checkClock(),
       checkFiles(),
       checkProxy(environment),
@@ -85,7 +85,7 @@ function checkFolder(folder: string): Check {
     const others = isUnix ? statSync(folder).mode & 0o077 : 0;
     return others === 0
       ? ok('data folder', folder)
-      : warning('data folder', `other users can read ${folder}: run chmod 700 ${folder}`);
+      : warning('data folder', `other users have access to ${folder}: run chmod 700 ${folder}`);
   } catch (error) {
     const why = reasonOf(error);
     return broken(
@@ -153,9 +153,15 @@ async function agentAt(port: number): Promise<string> {
   }
 }
 
-function checkSecretKey(environment: Environment): Check {
+function checkSecretKey(environment: Environment, usesPostgres: boolean): Check {
   const name = 'secret key';
   const key = environment['PARLEY_SECRET_KEY'] ?? '';
+  if (key === '' && usesPostgres) {
+    return warning(
+      name,
+      'PARLEY_SECRET_KEY is not set, so no secrets can be stored in PostgreSQL, such as the credentials of webhooks: set the same value on all machines, for example from openssl rand -base64 32',
+    );
+  }
   if (key === '') {
     return ok(
       name,
@@ -168,8 +174,8 @@ function checkSecretKey(environment: Environment): Check {
 }
 
 /**
- * Checks the clock, because timeouts, ids and the order of lists depend on it. A time before the build of this program
- * is wrong.
+ * Checks the clock, because timeouts, ids and the order of lists depend on it. A time more than a day before the build
+ * of this program is wrong.
  */
 function checkClock(): Check {
   const now = Date.now();

@@ -65,20 +65,16 @@ function markdown(session: Session, approvals: readonly Approval[]): string {
   for (const event of session.events) {
     const said = textOfEvent(event);
     if (said === '') continue;
-    const speaker = isResponse(event) ? author : event.author;
-    if (speaker !== author) blocks.push(`## ${TITLES.get(speaker) ?? speaker}`);
-    author = speaker;
+    if (event.author !== author) {
+      author = event.author;
+      blocks.push(`## ${TITLES.get(author) ?? author}`);
+    }
     blocks.push(said);
   }
   if (approvals.length > 0) {
     head.push('## Approvals', fenced(approvals.map(approvalLine).join('\n')));
   }
   return [...head, ...blocks].join('\n\n');
-}
-
-/** Returns whether the event has a tool's result. The result is shown under the agent that called the tool. */
-function isResponse({ content }: Event): boolean {
-  return content?.parts.some(({ kind }) => kind === 'function-response') ?? false;
 }
 
 function textOfEvent({ content, error, actions }: Event): string {

@@ -279,7 +279,10 @@ async function reload(
   }
 }
 
-/** Reports to load balancers that the gateway is stopping, and waits until no task is running or `ms` have passed. */
+/**
+ * Reports to load balancers that the gateway is stopping. Waits until no task is running or `ms` have passed, and then
+ * closes the server.
+ */
 async function drain(gateway: Gateway, listening: Listening, ms: number): Promise<void> {
   const until = performance.now() + ms;
   gateway.drain();

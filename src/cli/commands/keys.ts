@@ -1,13 +1,15 @@
 /**
  * `parley keys`: creates, lists, changes, rotates and revokes the API keys of a gateway. It needs access to the
- * gateway's data: to the SQLite file on the same machine, or to the PostgreSQL database. The gateway may be running. A
- * change takes effect with the next request.
+ * gateway's data: to the SQLite file on the same machine, or to the PostgreSQL database. The gateway may be running. With
+ * SQLite, it applies a change to the next request that it receives. With PostgreSQL, this usually takes less than a
+ * second.
  */
 import { existsSync } from 'node:fs';
-import { DEFAULT_WORKSPACE, SCOPES } from '../../gateway/index.ts';
+import { DEFAULT_SCOPES, DEFAULT_WORKSPACE, SCOPES } from '../../gateway/index.ts';
 import { type Register, registerPath } from '../../gateway/register/index.ts';
 import { needSecretKey, openGatewayRegister } from '../gateway/open-register.ts';
 import {
+  BUDGET_PERIODS,
   createAudit,
   createKeys,
   readKeySpending,
@@ -49,8 +51,6 @@ import {
 import { unusableKeys } from '../gateway/unusable-keys.ts';
 
 const ACTOR = 'cli';
-/** The default scopes of a new key. They allow using the gateway, but not administering it. */
-const DEFAULT_SCOPES: NewKey['scopes'] = ['tasks:read', 'tasks:write', 'agents:use', 'cards:read'];
 const DAY_MS = 86_400_000;
 const MAX_EXPIRY_DAYS = 3650;
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
@@ -76,7 +76,7 @@ const BUDGET_FLAGS = {
   'budget-currency': option('CODE', 'The currency of the amount; USD by default.'),
   'budget-period': choice(
     'PERIOD',
-    ['day', 'month', 'total'],
+    BUDGET_PERIODS,
     'The period of the budget: day, month (the default) or total.',
   ),
 } as const;
@@ -108,7 +108,7 @@ const create = defineCommand({
     const fields = {
       name: values.name,
       // The gateway's schema checks the scopes.
-      scopes: values.scope.length > 0 ? (values.scope as NewKey['scopes']) : DEFAULT_SCOPES,
+      scopes: values.scope.length > 0 ? (values.scope as NewKey['scopes']) : [...DEFAULT_SCOPES],
       ...(values.expires !== undefined && { expiresAt: expiry(values.expires) }),
       ...(values.rate !== undefined && { rateLimit: rateLimit(values.rate) }),
       ...(budget && { budget }),
@@ -146,7 +146,7 @@ const list = defineCommand({
 const set = defineCommand({
   operands: ['ID'],
   about:
-    'Changes the settings of a key. Only the given settings change, with effect from the next request. The key keeps its secret and its spending.',
+    'Changes the settings of a key. Only the given settings change. A running gateway usually applies them within a second. The key keeps its secret and its spending.',
   flags: {
     name: option('TEXT', 'What the key is for.'),
     scope: listOption('SCOPE', 'The permissions. They replace all permissions that the key has.'),
@@ -224,7 +224,7 @@ const rotate = defineCommand({
 
 const revoke = defineCommand({
   operands: ['ID'],
-  about: 'Revokes a key permanently. The next request with it is refused.',
+  about: 'Revokes a key permanently. A running gateway usually refuses it within a second.',
   flags: COMMON,
   examples: ['parley keys revoke ID'],
   async run(input) {
@@ -255,7 +255,7 @@ const keys: Command = async (name, args, environment) => {
     const names = Object.keys(ACTIONS).join(', ');
     throw usageError(`${name} needs an action: ${names}; see ${name} --help`);
   }
-  return runFrom(ACTIONS, name, args, environment);
+  return runFrom(ACTIONS, name, args, environment, { noun: 'action' });
 };
 export default Object.assign(keys, { actions: ACTIONS });
 
@@ -316,7 +316,7 @@ async function withKeys<Result>(
   }
 }
 
-/** The flag for each field that the gateway's schemas check. */
+/** The flags for fields that the gateway's schemas check. Error messages name the flag instead of the field. */
 const FLAG_OF: Readonly<Record<string, string>> = {
   workspace: '--workspace',
   name: '--name',
@@ -338,15 +338,17 @@ function refused(error: A2AError): ExitError {
       return usageError(flagged, { cause: error });
     }
     case 'notFound':
-      return new ExitError(EXIT.failed, `${line}: parley keys list shows the keys`);
+      return new ExitError(EXIT.failed, `${line}: parley keys list shows the keys`, {
+        cause: error,
+      });
     default:
       return new ExitError(EXIT.failed, line, { cause: error });
   }
 }
 
 /**
- * Throws if PARLEY_SECRET_KEY differs from the value that the gateway uses, because the gateway would not accept a key
- * that was created with another value.
+ * Throws if a stored key was created with another PARLEY_SECRET_KEY. The gateway probably uses that value, and would
+ * not accept a key that is created with this one.
  */
 async function checkSecretKey(keys: Keys): Promise<void> {
   const count = await keys.unusable();
@@ -410,27 +412,29 @@ function rateLimit(text: string): NonNullable<NewKey['rateLimit']> {
   return { requestsPerMinute: wholeNumber('--rate', text, { min: 1, max: 1e6 }) };
 }
 
-/** Returns the budget that the flags describe. Flags that are not given keep the settings of the budget `before`. */
+/**
+ * Returns the budget that the flags describe, or undefined if no budget flag is given. Flags that are not given keep
+ * the settings of the budget `before`.
+ */
 function budgetOf(values: Values<typeof BUDGET_FLAGS>, before?: Budget): Budget | undefined {
   const { 'budget-tokens': tokens, 'budget-amount': amount } = values;
   const { 'budget-currency': code, 'budget-period': named } = values;
-  const currency = code ?? before?.currency ?? 'USD';
-  const period = named ?? before?.period ?? 'month';
-  if (tokens === undefined && amount === undefined) {
-    if (before && (named !== undefined || (code !== undefined && before.amount !== undefined))) {
-      return { ...before, ...(before.amount !== undefined && { currency }), period };
-    }
-    const stray = (['budget-currency', 'budget-period'] as const).find((flag) => values[flag]);
-    if (stray) throw usageError(`--${stray} needs --budget-tokens or --budget-amount`);
-    return undefined;
+  if ([tokens, amount, code, named].every((value) => value === undefined)) return undefined;
+  const hasAmount = amount !== undefined || before?.amount !== undefined;
+  if (code !== undefined && !hasAmount) {
+    throw usageError('--budget-currency needs --budget-amount');
+  }
+  if (!before && tokens === undefined && amount === undefined) {
+    throw usageError('--budget-period needs --budget-tokens or --budget-amount');
   }
   return {
     ...before,
     ...(tokens !== undefined && {
       tokens: wholeNumber('--budget-tokens', tokens, { min: 1, max: 1e12 }),
     }),
-    ...(amount !== undefined && { amount: money(amount), currency }),
-    period,
+    ...(amount !== undefined && { amount: money(amount) }),
+    ...(hasAmount && { currency: code ?? before?.currency ?? 'USD' }),
+    period: named ?? before?.period ?? 'month',
   };
 }
 

@@ -1,5 +1,5 @@
 /** `parley list`: lists the caller's tasks, the most recently changed first. */
-import type { Task } from '../../protocol/index.ts';
+import { MAX_TASK_PAGE, type Task } from '../../protocol/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { CONNECTION_FLAGS, open } from '../remote/connection.ts';
 import { option, wholeNumber } from '../program/flags.ts';
@@ -8,7 +8,6 @@ import { columns } from '../program/table.ts';
 import { dim, note, say, sayJson, word } from '../program/terminal.ts';
 
 const DEFAULT_LIMIT = '1000';
-const MAX_PAGE = 100;
 
 export default defineCommand({
   operands: ['URL'],
@@ -28,7 +27,7 @@ export default defineCommand({
     const { agent, codec, json } = await open(input);
     const tasks: Task[] = [];
     let more = false;
-    for await (const task of agent.listAll({ pageSize: Math.min(limit, MAX_PAGE) })) {
+    for await (const task of agent.listAll({ pageSize: Math.min(limit, MAX_TASK_PAGE) })) {
       more = tasks.length === limit;
       if (more) break;
       tasks.push(task);

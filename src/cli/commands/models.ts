@@ -15,7 +15,7 @@ const TIMEOUT_MS = 5000;
 export default defineCommand({
   operands: ['[PROVIDER]'],
   about:
-    'Lists the models that can be reached: those of the vendors whose key is set, of the providers in settings.json, and of Ollama, LM Studio and vLLM, by default on this machine. With PROVIDER, only the models of this provider.',
+    'Lists the models that can be reached: those of the vendors whose key is set, those of the providers in settings.json, and those of Ollama, LM Studio and vLLM. These three are searched on this machine, unless a variable below names another address. With PROVIDER, lists only the models of this provider.',
   flags: { json: toggle('Print one JSON object.') },
   variables: {
     GEMINI_API_KEY: CODER_VARIABLES.GEMINI_API_KEY,

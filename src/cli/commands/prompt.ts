@@ -123,7 +123,7 @@ async function run(settings: Settings): Promise<number> {
     if (isApproval(call)) complain(denialOf(call, coder.mode, root, environment));
     else
       complain(
-        `the question was not answered, because there is no person to ask: ${word(call.description ?? call.tool_name)}`,
+        `nobody could be asked, so this question was not answered: "${word(call.description ?? call.tool_name)}"`,
       );
   };
   const agent = local(handler);
@@ -169,7 +169,7 @@ async function openOneOff(sessions: SessionStore, id: string, root: string): Pro
   await sessions.open(localSession(id), { [WORKSPACE_KEY]: root, [ONE_OFF_KEY]: true });
 }
 
-/** Returns the prompt, followed by standard input. */
+/** Returns the given prompt, followed by standard input. If `given` is `-` or empty, returns only standard input. */
 async function promptOf(given: string): Promise<string> {
   const alone = given === '-' || given === '';
   const piped = await readStandardInput();

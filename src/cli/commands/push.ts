@@ -1,13 +1,15 @@
 /**
- * `parley push`: lists the events that could not be delivered to webhooks, and sends them again. The owner of the tasks
- * asks the server. The operator can also read the task store, which has the dead letters of all owners.
+ * `parley push`: lists the events that could not be delivered to webhooks, and sends them again. For the owner of the
+ * tasks, it asks the server. For the operator, it can also read the task store, which has the dead letters of all
+ * owners.
  */
-import { ConnectionError } from '../../client/index.ts';
-import { isObject, reasonOf } from '../../base/index.ts';
-import { A2AError, codecOf } from '../../protocol/index.ts';
+import { askRest } from '../../client/index.ts';
+import { isObject, trimEndOf } from '../../base/index.ts';
+import { A2AError } from '../../protocol/index.ts';
+import { MAX_DEAD_LETTERS } from '../../tasks/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { usageError } from '../program/exit.ts';
-import { type Environment, option } from '../program/flags.ts';
+import { type Environment, option, toggle } from '../program/flags.ts';
 import { timeOf } from '../program/render.ts';
 import { storeLocation } from '../program/store-location.ts';
 import { columns } from '../program/table.ts';
@@ -25,8 +27,6 @@ interface DeadLetter {
   readonly timestamp: string;
 }
 
-/** Maximum number of dead letters that are listed from a task store. */
-const MAX_LETTERS = 1000;
 const EXAMPLE = 'parley push list http://127.0.0.1:41242';
 
 const { 'a2a-version': _version, 'trusted-origin': _origin, ...FLAGS } = CONNECTION_FLAGS;
@@ -37,6 +37,7 @@ export default defineCommand({
     'ACTION list shows your dead letters: the events that a webhook did not accept within a day. ACTION retry sends the events of a webhook again, starting with its first dead letter. CONFIG is the id of the push notification configuration. The operator of a server can list the dead letters of all users with --store.',
   flags: {
     ...FLAGS,
+    json: toggle('Print one JSON object per line.'),
     store: {
       ...option(
         'S',
@@ -63,7 +64,7 @@ export default defineCommand({
           '--store works only with parley push list, without a URL. To send events again: parley push retry URL TASK CONFIG',
         );
       }
-      return print(await lettersIn(values.store, environment), values.json);
+      return show(await lettersIn(values.store, environment), values.json);
     }
     if (url === undefined) {
       throw usageError(`parley push ${action} needs URL, for example: ${EXAMPLE}`);
@@ -72,7 +73,9 @@ export default defineCommand({
     const target = targetOf({ operands: [url], values: flags });
     if (action === 'retry') {
       if (task === undefined || config === undefined) {
-        throw usageError('parley push retry needs URL TASK CONFIG: parley push list shows them');
+        throw usageError(
+          'parley push retry needs URL TASK CONFIG: parley push list URL shows the tasks and the configs',
+        );
       }
       const path = `${webhookPath(task, config)}/deadLetters:retry`;
       const result = await ask(target, 'POST', path);
@@ -87,16 +90,19 @@ export default defineCommand({
     }
     const folder = task && config ? webhookPath(task, config) : '';
     const { deadLetters } = await ask(target, 'GET', `${folder}/deadLetters`);
-    print(Array.isArray(deadLetters) ? deadLetters.map(letterOf) : [], values.json);
+    show(Array.isArray(deadLetters) ? deadLetters.map(letterOf) : [], values.json);
   },
 });
 
-function print(letters: readonly DeadLetter[], json: boolean): void {
+function show(letters: readonly DeadLetter[], json: boolean): void {
   if (json) for (const letter of letters) sayJson(letter);
   else printTable(letters);
+  if (letters.length >= MAX_DEAD_LETTERS) {
+    note(`Only the latest ${MAX_DEAD_LETTERS} dead letters are listed: there may be more.`);
+  }
 }
 
-/** Returns the dead letters of all owners in a task store. */
+/** Returns the dead letters of all owners in a task store, as many as a server lists. */
 async function lettersIn(store: string, environment: Environment): Promise<readonly DeadLetter[]> {
   const place = storeLocation({ store }, environment, '');
   if (place.kind === 'memory') {
@@ -107,8 +113,8 @@ async function lettersIn(store: string, environment: Environment): Promise<reado
   const { postgresDeadLetters, storedDeadLetters } = await import('../../store/index.ts');
   const letters =
     place.kind === 'postgres'
-      ? await postgresDeadLetters(place.url, MAX_LETTERS)
-      : storedDeadLetters(place.file, MAX_LETTERS);
+      ? await postgresDeadLetters(place.url, MAX_DEAD_LETTERS)
+      : storedDeadLetters(place.file, MAX_DEAD_LETTERS);
   if (!letters)
     throw usageError(`${'file' in place ? place.file : ''} is not a task store of Parley`);
   return letters.map(({ tenant, owner, taskId, configId, seq, reason, attempts, at }) => ({
@@ -129,27 +135,13 @@ function webhookPath(task: string, config: string): string {
 
 async function ask(
   { url, headers }: Target,
-  method: string,
+  method: 'GET' | 'POST',
   path: string,
 ): Promise<Record<string, unknown>> {
-  let response: Response;
-  let body: unknown;
-  try {
-    response = await fetch(`${url.replace(/\/+$/, '')}${path}`, {
-      method,
-      headers: { ...headers, 'a2a-version': '1.0', 'content-type': 'application/json' },
-      // The headers may contain credentials for this address only.
-      redirect: 'error',
-    });
-    body = await response.json();
-  } catch (error) {
-    const cause = error instanceof Error ? (error.cause ?? error) : error;
-    throw new ConnectionError('unreachable', `no answer from ${url}: ${reasonOf(cause)}`, {
-      cause: error,
-    });
-  }
-  if (response.ok && isObject(body)) return body;
-  throw codecOf('1.0', 'HTTP+JSON').decodeError(body, response.status, 'push');
+  const asked = { url: trimEndOf(url, '/') + path, method, subject: 'push' } as const;
+  const result = await askRest({ ...asked, ...(method === 'POST' && { body: {} }) }, { headers });
+  if (isObject(result)) return result;
+  throw new A2AError('invalidAgentResponse', "The agent's response is not a JSON object");
 }
 
 function letterOf(raw: unknown): DeadLetter {

@@ -50,6 +50,10 @@ const FLAGS = {
   ),
   lease: LEASE_FLAG,
   ...SERVER_FLAGS,
+  retention: {
+    ...SERVER_FLAGS.retention,
+    help: `${SERVER_FLAGS.retention.help} The age (or off) also applies to the sessions of the coding agent, counted from their last use. If no age is given, retentionDays in the settings applies to them.`,
+  },
   'trust-proxy': TRUST_PROXY_FLAG,
   'require-extension': toggle("Refuse requests that do not name the agent's extensions."),
   'only-version': option('V', 'Support only this A2A version: 0.3 or 1.0. By default both.'),
@@ -70,7 +74,7 @@ const FLAGS = {
   'allow-auto-execute': toggle('Let clients of the coder turn off approvals for their sessions.'),
   'max-pending-bytes': option(
     'N',
-    'The maximum number of bytes in transit: of requests that are being received, and of answers that clients have not read; 512 MB by default. One client may use a quarter of it.',
+    'How many bytes of memory may hold requests that are still arriving, and answers that clients have not read yet; 512 MB by default. One client may use a quarter of it.',
   ),
   'max-task-bytes': option(
     'N',

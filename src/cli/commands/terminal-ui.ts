@@ -1,5 +1,5 @@
 /**
- * `parley`: runs the coding agent in this terminal. With `--a2a-port`, others can join the session.
+ * `parley`: runs the coding agent in this terminal. With `--a2a-port` or `--remote`, others can join the session.
  *
  * The terminal is an ordinary client of the session. While it shows the UI, the log goes to a file.
  */
@@ -56,7 +56,7 @@ export const TERMINAL_FLAGS = {
   ),
   retention: option(
     'R',
-    'How long sessions are kept: an age such as 90d, a size of all sessions such as 2GB, or both (90d,2GB). By default retentionDays in the settings or, without it, for ever.',
+    'How long sessions are kept: an age such as 90d, a maximum size of all sessions such as 2GB (only without --store), both (90d,2GB), or the word off to keep them for ever. By default retentionDays in the settings or, if it is not set, for ever.',
   ),
   ...LIVE_FLAGS,
   tls: toggle(
@@ -65,7 +65,7 @@ export const TERMINAL_FLAGS = {
   ...TLS_FLAGS,
   'public-url': option(
     'URL',
-    'The address of a proxy in front of --a2a-port, for links and agent cards. With this flag, every client needs a token, unless --trust-proxy is given. --remote then opens a network address of this machine only if --a2a-host names one.',
+    'The address of a proxy in front of --a2a-port, for links and agent cards. With this flag, every client needs a token, unless --trust-proxy is given. --remote opens no network address of this machine, unless --a2a-host names one.',
   ),
   'trust-proxy': TRUST_PROXY_FLAG,
 } as const;
@@ -235,8 +235,8 @@ async function run(settings: Settings): Promise<number> {
 }
 
 /**
- * Returns a function that reads the certificate of the flags. Its module is loaded only if a flag is given, because
- * loading it would delay the first frame.
+ * Returns a function that reads the certificate of the flags. The module for this is loaded only if a flag is given,
+ * because loading it would delay the first frame.
  */
 async function tlsReader(values: Settings['values']): Promise<() => TlsPair | undefined> {
   if (values['tls-cert'] === undefined && values['tls-key'] === undefined) return () => undefined;
@@ -252,7 +252,7 @@ interface Resumed {
   readonly root: string | undefined;
 }
 
-/** Returns the session that the user named or chose, or undefined to start a new session. */
+/** Returns the session that the user named, chose or continues. Returns undefined to start a new session. */
 async function choose(
   { values: { resume = '', plain, workspace, continue: continues } }: Settings,
   place: StoreLocation,

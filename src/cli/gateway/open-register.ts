@@ -1,4 +1,7 @@
-/** Opens the register of a gateway, and the pepper of its keys, for `parley gateway` and `parley keys`. */
+/**
+ * Opens the register of a gateway for `parley gateway` and `parley keys`. Also opens the pepper: the secret with which
+ * API keys are hashed.
+ */
 import { openPepper } from '../../gateway/keys/index.ts';
 import {
   openPostgresRegister,

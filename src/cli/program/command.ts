@@ -134,22 +134,22 @@ interface CommandEntry {
 export type CommandTable = Readonly<Record<string, CommandEntry>>;
 
 /**
- * Runs the entry `name` of a table. `program` is the text before the name: `parley` or `parley keys`. `advice` is added
- * to the error for an unknown name.
+ * Runs the entry `name` of a table. `program` is the text before the name: `parley` or `parley keys`. In the error for
+ * an unknown name, `noun` says what the entries are, and `advice` is added.
  */
 export async function runFrom(
   table: CommandTable,
   program: string,
   [name = '', ...args]: readonly string[],
   environment: Environment,
-  advice = '',
+  { noun = 'command', advice = '' } = {},
 ): Promise<number> {
   const entry = Object.hasOwn(table, name) ? table[name] : undefined;
   if (!entry) {
     const [near] = nearestNames(name, Object.keys(table));
     const hint = near === undefined ? '' : `did you mean ${program} ${near}? `;
     throw usageError(
-      `unknown command "${name}": ${hint}${advice}${program} --help lists the commands`,
+      `unknown ${noun} "${name}": ${hint}${advice}${program} --help lists the ${noun}s`,
     );
   }
   const command = await entry.load();

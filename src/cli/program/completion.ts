@@ -2,6 +2,7 @@
  * Completions for shells. They are made from the tables of commands and flags that `--help` shows. The script contains
  * everything, so that a shell does not start the program to complete a word.
  */
+import { singleQuoted } from '../../base/index.ts';
 import type { CommandTable } from './command.ts';
 import type { Flags } from './flags.ts';
 
@@ -27,8 +28,8 @@ interface CompletedPlace {
 }
 
 /**
- * Describes a table of commands. The names of the commands follow the words of `path`. `flags` are the flags without a
- * command. Loads every command.
+ * Describes a table of commands. The names of the commands follow the words of `path`. `flags` are the flags that may
+ * follow these words without a command. Loads every command.
  */
 export async function describe(
   table: CommandTable,
@@ -70,11 +71,6 @@ export function completionScript(shell: Shell, places: readonly CompletedPlace[]
   return { bash, zsh, fish }[shell](places);
 }
 
-/** Returns a text in single quotes, for bash and zsh. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
 /**
  * Returns the branches of a `case` statement that complete the value of a flag. The words of the command and the flag
  * select the branch. If the flag has no choices, files are completed.
@@ -88,7 +84,7 @@ function valueCases(
     .filter(({ valued }) => valued)
     .map(({ word, choices }) => {
       const action = choices.length > 0 ? offer(choices) : files;
-      return `    ${quoted([...path, word].join(' '))}) ${action}; return ;;`;
+      return `    ${singleQuoted([...path, word].join(' '))}) ${action}; return ;;`;
     });
 }
 
@@ -100,7 +96,7 @@ function placeCases(places: readonly CompletedPlace[]): string[] {
   const paths = places.map(({ path }) => path.join(' ')).filter((path) => path !== '');
   return [
     `    case "\${place:+$place }$word" in`,
-    `      ${paths.map(quoted).join('|')}) place="\${place:+$place }$word" ;;`,
+    `      ${paths.map(singleQuoted).join('|')}) place="\${place:+$place }$word" ;;`,
     '      *) break ;;',
     '    esac',
   ];
@@ -108,7 +104,7 @@ function placeCases(places: readonly CompletedPlace[]): string[] {
 
 function bash(places: readonly CompletedPlace[]): string {
   const offer = (words: readonly string[]) =>
-    `COMPREPLY=($(compgen -W ${quoted(words.join(' '))} -- "$current"))`;
+    `COMPREPLY=($(compgen -W ${singleQuoted(words.join(' '))} -- "$current"))`;
   return [
     '# Completions of parley for bash. In ~/.bashrc: eval "$(parley completion bash)"',
     '_parley() {',
@@ -124,7 +120,7 @@ function bash(places: readonly CompletedPlace[]): string {
     '  case "$place" in',
     ...places.map(
       ({ path, words, flags }) =>
-        `    ${quoted(path.join(' '))}) ${offer([...words, ...flags].map(({ word }) => word))} ;;`,
+        `    ${singleQuoted(path.join(' '))}) ${offer([...words, ...flags].map(({ word }) => word))} ;;`,
     ),
     '  esac',
     '}',
@@ -135,7 +131,7 @@ function bash(places: readonly CompletedPlace[]): string {
 
 function zsh(places: readonly CompletedPlace[]): string {
   const described = ({ word, about }: Word) =>
-    quoted(about === '' ? word : `${word}:${about.replaceAll('\n', ' ')}`);
+    singleQuoted(about === '' ? word : `${word}:${about.replaceAll('\n', ' ')}`);
   return [
     '#compdef parley',
     '# Completions of parley for zsh. In ~/.zshrc, after compinit: eval "$(parley completion zsh)"',
@@ -152,7 +148,7 @@ function zsh(places: readonly CompletedPlace[]): string {
     '  esac',
     '  case "$place" in',
     ...places.flatMap(({ path, words, flags }) => [
-      `    ${quoted(path.join(' '))})`,
+      `    ${singleQuoted(path.join(' '))})`,
       `      commands=(${words.map(described).join(' ')})`,
       `      flags=(${flags.map(described).join(' ')}) ;;`,
     ]),

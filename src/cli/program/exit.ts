@@ -2,7 +2,7 @@
 
 export const EXIT = {
   done: 0,
-  /** The task failed, or the agent refused the request. */
+  /** For example, the task failed, or the agent refused the request. */
   failed: 1,
   usage: 2,
   /** An approval was denied, or there was no person to ask. */
@@ -23,7 +23,7 @@ export class ExitError extends Error {
   }
 }
 
-/** Returns the error for wrong usage: an unknown flag, an invalid value, a port in use. */
+/** Returns the error for wrong usage, for example an unknown flag, an invalid value, or a port in use. */
 export function usageError(line: string, options?: ErrorOptions): ExitError {
   return new ExitError(EXIT.usage, line, options);
 }

@@ -8,7 +8,7 @@ import { EXIT } from './exit.ts';
 import { storeErrorLine } from './store-location.ts';
 import { quoted, word } from './terminal.ts';
 
-/** The next step for the user, for each reason why a connection failed. */
+/** The next step for the user, by the reason why a connection failed. */
 const RECONNECT: Partial<Record<ConnectionError['reason'], string>> = {
   unreachable: 'is the agent running, and is the address right?',
   card: 'is this the address of an A2A agent?',
@@ -18,7 +18,7 @@ const RECONNECT: Partial<Record<ConnectionError['reason'], string>> = {
   timeout: 'try again, or use --stream for long tasks',
 };
 
-/** The next step for the user, for each kind of error. */
+/** The next step for the user, by the kind of error. */
 const NEXT: Partial<Record<ErrorKind, string>> = {
   taskNotFound: 'check the id; parley list URL shows your tasks',
   taskNotCancelable: 'parley get URL TASK shows its state',

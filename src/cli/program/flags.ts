@@ -1,9 +1,9 @@
 /**
  * Parses flags. One table per command defines the flags, their values and their help.
  *
- * A flag has an environment variable, PARLEY_ and the flag's name in upper case, unless the table says otherwise. A flag
- * on the command line takes precedence over its variable. If a flag may be repeated, its variable holds a list separated
- * by commas.
+ * A flag has an environment variable, unless the table says otherwise. Its name is `PARLEY_` and the flag's name in
+ * upper case, with `_` instead of `-`. A flag on the command line takes precedence over its variable. If a flag may be
+ * repeated, its variable holds a list separated by commas.
  */
 import { reasonOf, systemCode, nearestNames } from '../../base/index.ts';
 import { parseArgs } from 'node:util';
@@ -41,7 +41,7 @@ export function choice<const Choice extends string>(
   return { type: 'string', value, choices, help } as const;
 }
 
-/** Defines a flag with a value that may be given more than once. */
+/** Defines a flag with a value. The flag may be given more than once. */
 export function listOption(value: string, help: string) {
   return { type: 'string', multiple: true, value, help } as const;
 }

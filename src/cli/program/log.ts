@@ -12,7 +12,7 @@ import type { Environment } from './flags.ts';
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 type Level = keyof Logger;
 
-/** Fields whose values are redacted in log lines. */
+/** Fields whose values are redacted at the top level of a log line and one level below. */
 const SECRETS = ['authorization', 'token', 'credentials', 'secret', 'secretKey', 'password'];
 
 export interface ServerLog extends Logger {
@@ -80,8 +80,9 @@ function standardError(pino: typeof import('pino').default): (line: string) => v
 }
 
 /**
- * Does the same for a file. Several processes may share the file, and each of them may rename it. So the file is opened
- * again for each line.
+ * Returns a function that writes a line to a file, synchronously too. Several processes may share the file, and each of
+ * them may rename it. So the file is opened again for each line. If two processes rename the file at the same time, the
+ * earlier lines may be lost.
  */
 function logFile(file: string): (line: string) => void {
   return (line) => {

@@ -1,5 +1,6 @@
 /** `/metrics` of `parley serve`, in Prometheus's text format. */
 import { createMetrics, METRICS_CONTENT_TYPE, SERVER_METRICS } from '../../base/metrics/index.ts';
+import { NO_STORE } from '../../http/index.ts';
 import type { AgentServer, ServeOptions } from '../../server.ts';
 import { STORE_METRICS, watchStore } from '../../store/index.ts';
 import type { TaskStore } from '../../tasks/index.ts';
@@ -13,7 +14,7 @@ export function serverMetrics(store: TaskStore) {
     verb: 'GET',
     path: '/metrics',
     handle: async () => ({
-      headers: { 'content-type': METRICS_CONTENT_TYPE, 'cache-control': 'no-store' },
+      headers: { ...NO_STORE, 'content-type': METRICS_CONTENT_TYPE },
       text: metrics.text(),
     }),
   };

@@ -59,8 +59,8 @@ function silenceLibraries(log: ServerLog): void {
 
 interface ProcessEndOptions {
   /**
-   * Whether the process controls the terminal screen. If so, it also ends when the terminal is closed, and prints
-   * errors last.
+   * Whether the process controls the terminal screen. If so, it also ends when the terminal is closed, and it prints an
+   * uncaught error only at its end.
    */
   readonly terminal?: boolean;
   /** False if another part of the program handles Ctrl-C. */

@@ -12,7 +12,7 @@ import {
 import { columns } from './table.ts';
 import { bold, cyan, dim, green, jsonText, red, shown, word, yellow } from './terminal.ts';
 
-/** Formats parts: text as it is, data as JSON, and files by name. */
+/** Formats parts: text as it is (on a terminal, without control characters), data as JSON, and files by name. */
 export function contentOf(parts: readonly Part[]): string {
   let out = '';
   for (const part of parts) {
@@ -37,9 +37,10 @@ function describeFile({ file }: FilePart): string {
 }
 
 /**
- * Returns the answer of a task: its artifacts, then its question if it waits for input. Without artifacts, the answer
- * is the text of the status, or the texts that the agent sent while it worked. If the task has failed and has no
- * artifacts, the answer is empty.
+ * Returns the answer of a task. If the task waits for input, the answer is what the agent has said, and then the
+ * question. Otherwise, it is the artifacts. Without artifacts, it is the content of the status or, if there is none,
+ * the texts that the agent sent while it worked. If the task has ended without success, and without artifacts, the
+ * answer is empty.
  */
 export function answerOf(task: Task): string {
   const { status } = task;
@@ -50,7 +51,10 @@ export function answerOf(task: Task): string {
   return contentOf(status.message?.parts ?? []) || joined(said);
 }
 
-/** Returns what the agent has said: its artifacts or, without artifacts, the texts that it sent while it worked. */
+/**
+ * Returns what the agent has said: its artifacts or, without artifacts, the texts that it sent while it worked. If
+ * there are such texts, artifacts with the output of tools do not count.
+ */
 function saidIn(task: Task): { readonly said: readonly string[]; readonly hasArtifacts: boolean } {
   const spoken = spokenSections(task);
   const outputs = spoken.length > 0 ? isCoderAgentOutput : () => false;

@@ -7,7 +7,7 @@ const FORMAT = 'an age such as 30d or 12h, a size such as 2GB or 500MB, both (30
 
 export const RETENTION_FLAG = option(
   'R',
-  'How long finished tasks are kept: an age such as 30d or 12h, a maximum size of the store such as 2GB, or both. The oldest tasks are removed first. By default 30d,2GB or, for PostgreSQL, 30d without a maximum size. With off, tasks are kept for ever.',
+  'How long finished tasks are kept: an age such as 30d or 12h, a maximum size of the store such as 2GB, or both. If one of them is not given, its default applies: 30d, and 2GB or, for PostgreSQL, no maximum size. The oldest tasks are removed first. With off, tasks are kept for ever.',
 );
 
 const AGES: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };
@@ -15,7 +15,7 @@ const SIZES: Readonly<Record<string, number>> = { kb: 1e3, mb: 1e6, gb: 1e9, tb:
 
 /**
  * Parses the value of `--retention`. Returns undefined if the flag is not given. If only the age or only the size is
- * given, the result does not contain the other one.
+ * given, the result lacks the other one, and its default applies.
  */
 export function parseRetention(text: string | undefined): Retention | undefined {
   if (text === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** The keys that encrypt secrets on disk: PARLEY_SECRET_KEY, or a file in the data folder. */
+/** The keys that encrypt stored secrets: PARLEY_SECRET_KEY, or a file in the data folder. */
 import path from 'node:path';
 import type { SecretKeyOptions } from '../../store/index.ts';
 import { dataFolder } from './data-folder.ts';
@@ -9,7 +9,7 @@ const KEY_FILE = 'secret.key';
 /** Help for the variables of every command that stores secrets. */
 export const SECRET_KEY_VARIABLES = {
   PARLEY_SECRET_KEY:
-    'A secret of your choice. It encrypts webhook configurations, headers of registered agents and logins to MCP servers before they are stored. Without it, a key is made in the data folder (secret.key).',
+    'A secret of your choice. It encrypts webhook configurations, headers of registered agents and logins to MCP servers before they are stored. If it is not set, Parley creates a key in the data folder (secret.key). This key is not used for secrets in PostgreSQL. To store secrets there, set this variable to the same value on all machines.',
   PARLEY_PREVIOUS_SECRET_KEY:
     'The former PARLEY_SECRET_KEY. Secrets that were stored with it can still be read.',
 } as const;

@@ -1,4 +1,4 @@
-/** Code that all server commands share: flags, the ready line, and the end of the process. */
+/** Code that the server commands share: flags, the ready line, and the end of the process. */
 import type { TaskStore } from '../../tasks/index.ts';
 import { networkGuard } from '../../base/net/index.ts';
 import type { Listening } from '../../server.ts';
@@ -13,7 +13,7 @@ import { RETENTION_FLAG } from './retention.ts';
 import { TLS_FLAGS } from './tls-flags.ts';
 import { bold, cyan, dim, note, say, sayJson } from './terminal.ts';
 
-/** How long running tasks may continue after a signal before they are stopped. */
+/** How long running tasks may continue after a signal before they are stopped. For gateways, this is the default. */
 export const DRAIN_MS = 10_000;
 
 export const SERVER_FLAGS = {

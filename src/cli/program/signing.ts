@@ -17,7 +17,7 @@ const KEY_FILE = 'signing-key.pem';
 export interface SigningSetup {
   /** The value of `--sign-key`. */
   readonly file?: string | undefined;
-  /** Whether the server keeps its tasks in memory. If so, the key is not stored either. */
+  /** Whether the server keeps its tasks in memory. If so, and without `file`, the key is not stored either. */
   readonly memory: boolean;
   readonly environment: Environment;
   readonly log: ServerLog;

@@ -19,7 +19,7 @@ const DAY_MS = 86_400_000;
 /** If a file of an earlier version has more unused space than this, the check advises to rewrite it. */
 const MUCH_FREE_BYTES = 100_000_000;
 
-/** Returns a check for each task store in the data folder, except those of terminal sessions. */
+/** Returns checks of the task stores in the data folder, without those of terminal sessions. */
 export function storeChecks(folder: string, retention: string | undefined): Check[] {
   const { maxAgeMs, maxBytes } = { ...DEFAULT_RETENTION, ...parseRetention(retention) };
   const checks: Check[] = [];

@@ -21,7 +21,7 @@ export type StoreLocation =
 export interface StoreFlags {
   readonly store: string | undefined;
   readonly durability?: 'normal' | 'full' | undefined;
-  /** The length of the lease of this node, in seconds. */
+  /** If this node does not respond for this many seconds, other nodes take over its tasks. */
   readonly lease?: string | undefined;
 }
 
@@ -36,7 +36,7 @@ export const LEASE_FLAG = option(
   'With --store postgres://…: if this server does not respond for this long, other servers take over its tasks; 10 by default.',
 );
 
-/** Returns the file with the sessions of the agent that has its tasks in this file. */
+/** Returns the file with the sessions of the agent whose tasks are in `storeFile`. */
 export function sessionsFile(storeFile: string): string {
   return `${storeFile}.sessions`;
 }
@@ -71,8 +71,8 @@ export function storeLocation(
 }
 
 /**
- * Returns the path of a SQLite file, with or without the prefix `sqlite:`. Returns undefined for a word such as
- * `paper`, which is probably a mistake.
+ * Returns the path of a SQLite file. The prefix `sqlite:` is optional if the text looks like a path. Returns undefined
+ * for other texts, such as the word `paper`, which are probably mistakes.
  */
 function fileOf(store: string): string | undefined {
   const [, given] = /^sqlite:(.+)$/.exec(store) ?? [];
@@ -107,7 +107,7 @@ export async function openStore(
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     if (error.code !== 'busy') throw storeProblem(error);
-    // Only one process may use a store.
+    // Only one process may use a SQLite store.
     throw usageError(`${error.message}: stop that process, or ${OTHER_STORE}`, { cause: error });
   }
 }

@@ -1,6 +1,6 @@
 /** Prints text with colours. In a pipe, and with NO_COLOR, prints it without colours. */
 import { styleText } from 'node:util';
-import { printableJson } from '../../base/index.ts';
+import { printableJson, singleQuoted } from '../../base/index.ts';
 
 type Format = Parameters<typeof styleText>[0];
 type Stream = typeof process.stdout | typeof process.stderr;
@@ -62,10 +62,10 @@ export function word(text: string): string {
   return harmless(text).replaceAll(/\s+/g, ' ').trim();
 }
 
-/** Quotes an argument for a shell, on one line. */
+/** Puts an argument for a shell on one line, and quotes it if necessary. */
 export function quoted(argument: string): string {
   const text = word(argument);
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : singleQuoted(text);
 }
 
 /** Waits until all output has been written. */

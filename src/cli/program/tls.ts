@@ -27,11 +27,11 @@ export function readTls(values: Partial<Values<typeof TLS_FLAGS>>): TlsPair | un
   }
   const certificate = parsed(
     () => new X509Certificate(cert),
-    `--tls-cert ${certFile}: this is not a certificate in PEM, which begins with -----BEGIN CERTIFICATE-----`,
+    `--tls-cert ${certFile}: this is not a certificate in PEM: the file must have the line -----BEGIN CERTIFICATE-----`,
   );
   const privateKey = parsed(
     () => createPrivateKey(key),
-    `--tls-key ${keyFile}: this is not a private key in PEM, which begins with -----BEGIN PRIVATE KEY-----`,
+    `--tls-key ${keyFile}: this is not a private key in PEM: the file must have a line such as -----BEGIN PRIVATE KEY-----`,
   );
   if (!certificate.checkPrivateKey(privateKey)) {
     throw usageError(
@@ -39,8 +39,8 @@ export function readTls(values: Partial<Values<typeof TLS_FLAGS>>): TlsPair | un
     );
   }
   try {
-    // Finds keys that are too short, and errors in the rest of the chain. The module is loaded only here, because it takes
-    // milliseconds, and most servers start without a certificate.
+    // Finds keys that are too short, and errors in the rest of the chain. The module is loaded only here, because
+    // loading it takes milliseconds, and most servers start without a certificate.
     process.getBuiltinModule('node:tls').createSecureContext({ cert, key });
   } catch (error) {
     throw usageError(

@@ -6,7 +6,7 @@ import { VERSION } from './product.ts';
 /** Help for the variables. */
 export const TRACING_VARIABLES = {
   OTEL_EXPORTER_OTLP_ENDPOINT:
-    'The collector for spans, for example http://localhost:4318. Without it or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, no spans are sent.',
+    'The collector for spans, for example http://localhost:4318. If neither this variable nor OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set, no spans are sent.',
 } as const;
 
 /** Returns the tracer, or undefined if tracing is off. The exporter is loaded only if it is used. */

@@ -13,7 +13,7 @@ export const CONNECTION_FLAGS = {
   token: {
     ...option(
       'T',
-      'Send this bearer token. PARLEY_TOKEN is not sent, because it is the token of a server.',
+      'Send this bearer token. PARLEY_TOKEN is not used here, because it is the token that parley serve requires from its clients.',
     ),
     variable: false,
   },
@@ -94,7 +94,7 @@ function headersOf({ header }: Pick<ConnectionInput['values'], 'header'>): Recor
   return Object.fromEntries(headers);
 }
 
-/** Retries for about 90 seconds. This is enough time for a person to restart a server. */
+/** Retries for more than a minute, so that a person has time to restart a server. */
 const RETRY: RetryOptions = {
   attempts: 24,
   delayMs: 250,

@@ -97,12 +97,12 @@ function createCallLines(): (call: ToolCall) => string | undefined {
   };
 }
 
-/** Returns the first line of an error. The lines after it are the output of a command. */
+/** Returns the first line of an error. The lines after it may be the output of a command. */
 function firstLine(message: string): string {
   return message.split('\n', 1)[0]!;
 }
 
-/** Returns the name of the helper that makes a call or has a thought, as a prefix. */
+/** Returns the prefix with the name of the helper that made a call or had a thought. Empty for the agent itself. */
 function helperIn({ agent }: HelperMark): string {
   return agent === undefined ? '' : `${word(agent)} › `;
 }

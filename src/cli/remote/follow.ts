@@ -106,7 +106,7 @@ function createPrinter() {
   };
 }
 
-/** Returns the parts that are not text. The text tracker handles text. */
+/** Returns the parts that are not text. The text tracker handles text. Returns none for a status update. */
 function otherParts(event: StreamEvent): Part[] {
   const lists =
     event.kind === 'artifact-update'

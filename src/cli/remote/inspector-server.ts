@@ -10,7 +10,10 @@ import { serve } from '../../serve.ts';
 import { createAgent, type Logger } from '../../tasks/index.ts';
 import { VERSION } from '../program/product.ts';
 
-/** Returns the server, and `linkAt`, which returns a new link to its page at an address. */
+/**
+ * Returns the server and the function `linkAt`. `linkAt(url)` returns a new link to the page of the server, where `url`
+ * is the server's address.
+ */
 export function inspectorServer(target: AgentRelayOptions, logger: Logger) {
   const access = new LiveAccess({
     strict: true,

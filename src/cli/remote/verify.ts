@@ -25,8 +25,8 @@ const FLAGS: Readonly<Partial<Record<ProblemName, string>>> = {
 };
 
 /**
- * Prints the checks and returns the exit code. `files` contain the public keys that may sign the card. If there are no
- * files, the keys of the agent's own server are used.
+ * Prints the checks and returns the exit code. Only signatures of the public keys in `files` are accepted. If there are
+ * no files, the keys of the agent's own server are used.
  */
 export async function verify(
   target: Target,

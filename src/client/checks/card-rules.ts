@@ -14,7 +14,7 @@ const REQUIRED = [
   'skills',
 ];
 
-/** Maximum number of interfaces that are checked. A card has room for thousands, each of which would get a request. */
+/** Maximum number of interfaces that are checked. A card can list thousands, and each check sends a request. */
 export const MAX_CHECKED = 64;
 
 /** Checks a card. `raw` is the card as it was sent. */
@@ -77,7 +77,7 @@ export function nameOfInterface({ protocolVersion, protocolBinding }: AgentInter
   return `${protocolVersion} ${protocolBinding}`;
 }
 
-/** Checks the address of an interface. Addresses of gRPC are host names without a scheme, so they are not checked. */
+/** Checks the address of an interface. Does not check gRPC addresses, which usually have no scheme. */
 function checkAddress(offer: AgentInterface, cardUrl: string): AgentCheck[] {
   if (isGrpc(offer)) return [];
   const name = nameOfInterface(offer);
@@ -92,7 +92,7 @@ function checkAddress(offer: AgentInterface, cardUrl: string): AgentCheck[] {
     return [wrong(name, what, 'bad-address')];
   }
   if (!URL.canParse(offer.url)) {
-    // This client resolves it against the address of the card. Most others do not.
+    // This client resolves a relative address against the address of the card. Most other clients do not.
     const what = `"${offer.url}" is a relative address`;
     return [doubtful(name, what, 'bad-address')];
   }

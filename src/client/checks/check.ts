@@ -9,7 +9,7 @@ export interface AgentCheck {
   readonly status: 'ok' | 'warning' | 'broken';
   /** The result. It may contain text of the agent, so it must be cleaned before it is shown. */
   readonly message: string;
-  /** The kind of problem. Undefined if there is none, and for errors that the message itself explains. */
+  /** The kind of problem. Undefined if there is none, or if the message itself explains it. */
   readonly problem?: ProblemName | undefined;
   /** Another origin to which the card leads, if that is the problem. */
   readonly origin?: string | undefined;

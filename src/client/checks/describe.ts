@@ -1,7 +1,7 @@
 /** Describes parts of a card in words. The words may contain text of the agent. */
 import type { AgentCard, SecurityScheme } from '../../protocol/index.ts';
 
-/** Returns the optional features that the card declares. */
+/** Returns the names of the optional features that the card declares. */
 export function declaredFeatures({ capabilities }: AgentCard): string[] {
   return [
     capabilities.streaming === true && 'streaming',
@@ -11,7 +11,7 @@ export function declaredFeatures({ capabilities }: AgentCard): string[] {
   ].filter((name) => name !== false);
 }
 
-/** Describes the security requirements. A caller must meet one requirement, with all its schemes. */
+/** Describes the security requirements. A caller must meet one of the requirements, with all its schemes. */
 export function describeSecurity({ security = [], securitySchemes = {} }: AgentCard): string {
   if (security.length === 0) return 'none required';
   return security

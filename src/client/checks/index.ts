@@ -1,4 +1,7 @@
-/** Checks of an agent: its card, its interfaces, the features that it declares, and its signatures. Runs in browsers. */
+/**
+ * Checks of an agent: its card, its interfaces, the features that it declares, and its signatures. Runs in browsers
+ * too.
+ */
 export { checkCard, nameOfInterface } from './card-rules.ts';
 export { type AgentCheck, EXPLANATIONS, type ProblemName } from './check.ts';
 export { declaredFeatures, describeSecurity } from './describe.ts';

@@ -5,6 +5,7 @@
 import { reasonOf } from '../../base/index.ts';
 import {
   A2AError,
+  type AgentCard,
   type AgentInterface,
   type AgentService,
   type ErrorKind,
@@ -12,6 +13,7 @@ import {
 import { type ConnectOptions, openAnyService } from '../connect.ts';
 import { type FoundCard, interfaceUrl } from '../connection/discover.ts';
 import { ConnectionError } from '../connection/errors.ts';
+import { isOverload } from '../follow/retry.ts';
 import { MAX_CHECKED, nameOfInterface } from './card-rules.ts';
 import { type AgentCheck, doubtful, fine, wrong } from './check.ts';
 
@@ -20,7 +22,7 @@ const AT_ONCE = 8;
 const NO_TASK = '00000000-0000-7000-8000-000000000000';
 
 export interface CheckedAgent {
-  /** The address of the agent that the person gave. */
+  /** The agent's address, as the person gave it. */
   readonly address: string;
   readonly found: FoundCard;
   /** Returns the options for requests to an interface: headers, timeouts, trusted origins. */
@@ -29,7 +31,7 @@ export interface CheckedAgent {
 
 /**
  * Returns a service for one interface of the card. Throws a ConnectionError if this client does not support the
- * interface, or if the interface is at another origin, which must not receive the headers.
+ * interface, or if there are headers and the interface is at another origin, which must not receive them.
  */
 export function serviceOf(agent: CheckedAgent, offer: AgentInterface): Promise<AgentService> {
   return openOffer(agent, offer, agent.optionsFor(offer));
@@ -46,7 +48,9 @@ async function openOffer(
   return (await openAnyService(address, found, any)).service;
 }
 
-/** Returns the agent's error, or undefined if the request succeeds. */
+/**
+ * Returns the agent's error, or undefined if the request succeeds. Throws all other errors, such as a lost connection.
+ */
 async function refusalOf(question: Promise<unknown>): Promise<A2AError | undefined> {
   try {
     await question;
@@ -70,6 +74,7 @@ export async function checkInterface(
     if (!refusal) {
       return wrong(name, `${url} returned a task for an id that does not exist`, 'invented-task');
     }
+    if (isOverload(refusal)) return notChecked(name, refusal);
     switch (refusal.kind) {
       case 'taskNotFound':
         return fine(name, `${url} responds`);
@@ -105,7 +110,7 @@ export async function checkInterface(
   }
 }
 
-/** Checks the first interfaces of a card, a few at a time. `check` is called for each. */
+/** Calls `check` for the first MAX_CHECKED interfaces of a card, a few at a time. */
 export async function checkInterfaces(
   offers: readonly AgentInterface[],
   check: (offer: AgentInterface) => Promise<AgentCheck>,
@@ -120,20 +125,28 @@ export async function checkInterfaces(
   return checks;
 }
 
-/** Checks the features that the card declares, over the first interface that this client can use. */
+/**
+ * Compares the capabilities and the security requirements in the card with the agent's answers, over the first
+ * interface that this client can use.
+ */
 export async function checkCapabilities(agent: CheckedAgent): Promise<AgentCheck[]> {
-  const { capabilities, security = [], supportedInterfaces } = agent.found.card;
+  const { capabilities, supportedInterfaces } = agent.found.card;
   const usable = await firstUsable(agent, supportedInterfaces);
   if (!usable) {
     return [wrong('interfaces', 'none that parley can use', 'not-supported-here')];
   }
   const { offer, service } = usable;
-  const streaming = () =>
-    service.subscribe({ id: NO_TASK }).catch((error: unknown) => {
-      // The server of the Python SDK opens a stream even for an unknown task, and then breaks the connection.
+  const streaming = async () => {
+    try {
+      const events = await service.subscribe({ id: NO_TASK });
+      // Some agents open a stream even for an unknown task. The stream is closed, because its events are not needed.
+      await events[Symbol.asyncIterator]().return?.();
+    } catch (error) {
+      // The server of the Python SDK opens such a stream too, and then breaks the connection.
       const opened = error instanceof ConnectionError && error.reason === 'broken';
       if (!opened) throw error;
-    });
+    }
+  };
   const off: readonly ErrorKind[] = ['unsupportedOperation', 'methodNotFound'];
   return [
     await checkPromise('streaming', capabilities.streaming === true, off, streaming),
@@ -149,8 +162,15 @@ export async function checkCapabilities(agent: CheckedAgent): Promise<AgentCheck
       [...off, 'extendedCardNotConfigured'],
       () => service.getExtendedCard({}),
     ),
-    ...(security.length > 0 ? [await checkClosed(agent, offer)] : []),
+    ...(requiresCredentials(agent.found.card) ? [await checkClosed(agent, offer)] : []),
   ];
+}
+
+/** Returns whether the card requires credentials. They are optional if one of its requirements has no scheme. */
+function requiresCredentials({ security = [] }: AgentCard): boolean {
+  return (
+    security.length > 0 && security.every((requirement) => Object.keys(requirement).length > 0)
+  );
 }
 
 async function firstUsable(agent: CheckedAgent, offers: readonly AgentInterface[]) {
@@ -173,6 +193,7 @@ async function checkPromise(
     if (refusal?.kind === 'unauthenticated' || refusal?.kind === 'forbidden') {
       return doubtful(name, 'not checked, because it requires credentials', 'credentials');
     }
+    if (refusal && isOverload(refusal)) return notChecked(name, refusal);
     const isOff = refusal !== undefined && off.includes(refusal.kind);
     if (promised && isOff) {
       return wrong(name, `declared, but not supported: ${refusal.message}`, 'broken-promise');
@@ -186,12 +207,18 @@ async function checkPromise(
   }
 }
 
+/** Returns the result of a check that an overloaded agent did not answer. */
+function notChecked(name: string, refusal: A2AError): AgentCheck {
+  return doubtful(name, `not checked: ${refusal.message}`);
+}
+
 /** Checks that an agent whose card requires credentials refuses a request without them. */
 async function checkClosed(agent: CheckedAgent, offer: AgentInterface): Promise<AgentCheck> {
   const name = 'security';
   try {
     const service = await openOffer(agent, offer, { ...agent.optionsFor(offer), headers: {} });
     const refusal = await refusalOf(service.getTask({ id: NO_TASK }));
+    if (refusal && isOverload(refusal)) return notChecked(name, refusal);
     return refusal?.kind === 'unauthenticated' || refusal?.kind === 'forbidden'
       ? fine(name, 'requests without credentials are refused')
       : wrong(

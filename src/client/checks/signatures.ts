@@ -7,15 +7,15 @@ import { type AgentCheck, doubtful, fine, type ProblemName, wrong } from './chec
 
 /** The result of the verification of one signature. */
 export interface SignatureResult {
-  /** The fields of the signature's header. They are undefined if the header cannot be read. */
+  /** The fields of the signature's header. They are undefined if they are missing, or if the header cannot be read. */
   readonly alg: string | undefined;
   readonly kid: string | undefined;
   readonly jku: string | undefined;
-  /** `valid`, or why it was not accepted. */
+  /** `valid`, or why the signature was not accepted. */
   readonly outcome: 'valid' | CardSignatureProblem;
-  /** The reason, if it was not accepted. */
+  /** The reason in words. Empty for a valid signature. */
   readonly message: string;
-  /** The address of the key set that has the key of a valid signature. */
+  /** The address of the key set with the key of a valid signature. Undefined if the key was given in `keys`. */
   readonly keysAt: string | undefined;
 }
 
@@ -26,7 +26,7 @@ interface Verification {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Maximum number of signatures that are shown. */
+/** Maximum number of signatures that are verified. */
 const MAX_SIGNATURES = 16;
 
 /** Verifies each signature of a card. `raw` is the card as it was received from `url`. */

@@ -25,11 +25,11 @@ export interface Ask {
   readonly method: string;
   readonly url: string;
   readonly body?: unknown;
-  /** The subject of the request, for errors without a code. */
+  /** What the request is about. It decides what an error without a code means. */
   readonly subject?: ErrorSubject | undefined;
   /** The same request with another HTTP method, for a server that does not support the first method. */
   readonly other?: Ask;
-  /** Called if the other request succeeded, so that the next call tries its method first. */
+  /** Only in `other`. Called if this request succeeds, so that the next call tries this method first. */
   readonly prefer?: () => void;
 }
 
@@ -71,7 +71,7 @@ function rest({ url, tenant }: Endpoint, codec: WireCodec): HttpBinding {
   const old = codec.version === '0.3';
   const base = new URL(url);
   const prefix = trimEndOf(base.pathname, '/') + (tenant ? `/${encodeURIComponent(tenant)}` : '');
-  /** Whether the other HTTP method of `subscribe` has worked on this connection. */
+  /** Whether `subscribe` tries its second HTTP method first, because this method was the last one that worked. */
   let otherWorks = false;
 
   function request(operation: Operation, { verb, path }: RestRoute, params: Params): Ask {
@@ -118,7 +118,10 @@ function rest({ url, tenant }: Endpoint, codec: WireCodec): HttpBinding {
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** Returns the subject of a request, for errors without a code. */
+/**
+ * Returns what a request is about, for errors without a code. Returns undefined for a list of tasks, and for a message
+ * that is not for an existing task.
+ */
 export function subjectOf(operation: Operation, { message }: Params): ErrorSubject | undefined {
   if (operation === 'cancelTask') return 'cancel';
   if (operation === 'listTasks') return undefined;
@@ -150,7 +153,7 @@ function fillPath(path: string, params: Readonly<Record<string, unknown>>): stri
   });
 }
 
-/** Adds the tenant of the endpoint to the parameters. */
+/** Adds the tenant of the endpoint to the parameters, unless they already have a tenant. */
 export function withTenant<P extends object>(params: P, tenant: string | undefined): P {
   return tenant === undefined || tenant === '' || 'tenant' in params
     ? params

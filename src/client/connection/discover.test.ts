@@ -176,6 +176,22 @@ test('a card with nothing that we speak is an error that lists what it offers', 
   });
 });
 
+test('text of a card is shortened in an error, and has no control characters', async () => {
+  const long = 'x'.repeat(10_000);
+  const hostile = { ...card(['1.0', 'JSONRPC', `/${long}`]), name: `Echo\n\u001b[2J${long}` };
+  const { fetch } = web({ [at]: v1.encodeCard(hostile) });
+  const strange = { ...hostile, supportedInterfaces: card(['2.0', 'X', long]).supportedInterfaces };
+  const checks = (error: unknown) => {
+    assert.ok(error instanceof ConnectionError);
+    assert.match(error.message, /Echo \[2Jx+…/);
+    assert.doesNotMatch(error.message, /\p{Cc}/u);
+    assert.ok(error.message.length < 2000, `${error.message.length} characters`);
+    return true;
+  };
+  await assert.rejects(discover('http://a.test/echo', { fetch }), checks);
+  assert.throws(() => choose({ card: strange, url: at }), checks);
+});
+
 test('an address in the card may be relative to the card', () => {
   const found = { card: card(['1.0', 'JSONRPC', '/rpc']), url: at };
   assert.equal(choose(found).url, 'http://a.test/rpc');

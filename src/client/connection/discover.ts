@@ -52,8 +52,9 @@ const CARD_TIMEOUT_MS = 30_000;
 
 /**
  * Looks for the card below the address, and then at the origin of the address. An address that ends in `.json` is the
- * address of the card itself. A card at the origin is used only if one of its interfaces is below the address.
- * Otherwise, a request for a missing agent behind a gateway would return the card of the gateway.
+ * address of the card itself. A card at the origin is used only if one of its interfaces is at the path of the address
+ * or below it. Without this rule, a request for a missing agent behind a gateway would return the card of the gateway.
+ * Throws if no card is found.
  *
  *   const { card } = await discover('https://agent.example');
  */
@@ -64,7 +65,8 @@ export async function discover(url: string, options: DiscoverOptions = {}): Prom
       const found = await fetchCard(place.url, options);
       if (leadsTo(place.path, found)) return found;
       const [first] = found.card.supportedInterfaces;
-      failures.push(`${place.url} (the card of ${found.card.name}, which is at ${first?.url})`);
+      const where = first === undefined ? 'an unknown address' : quote(first.url);
+      failures.push(`${place.url} (the card of ${quote(found.card.name)}, which is at ${where})`);
     } catch (error) {
       // Try the next place, unless the error would be the same there.
       if (!(error instanceof A2AError) || STOPS.has(error.kind)) throw error;
@@ -83,7 +85,7 @@ const STOPS: ReadonlySet<string> = new Set([
 
 interface CardPlace {
   readonly url: string;
-  /** The path below which one of the card's interfaces must be. If it is empty, every card is accepted. */
+  /** One of the card's interfaces must be at this path or below it. If the path is empty, every card is accepted. */
   readonly path: string;
 }
 
@@ -169,7 +171,8 @@ export function choose(found: FoundCard, preference: Preference = {}): ChosenEnd
 }
 
 /**
- * Chooses as `choose` does. With `grpc`, gRPC is chosen if the card lists it first, or if there is no other binding.
+ * Does the same as `choose`. If `grpc` is true, gRPC is also possible. Among the interfaces of one version, it comes
+ * first if the card lists it first, and otherwise last.
  */
 export function chooseAmong(
   { card, url }: FoundCard,
@@ -196,7 +199,7 @@ export function chooseAmong(
   );
   throw new ConnectionError(
     'interface',
-    `${card.name} has no interface that ${wanted ? `matches ${wanted}` : 'this client supports'}: ${offers.join(', ')}`,
+    `${quote(card.name)} has no interface that ${wanted ? `matches ${wanted}` : 'this client supports'}: ${quote(offers.join(', '))}`,
   );
 }
 
@@ -215,8 +218,8 @@ export function isGrpc(offer: AgentInterface): boolean {
 }
 
 /**
- * Returns the URL of an interface, or null if it has none. For gRPC, most cards have only a host and a port. The scheme
- * is then the scheme of the card's own address.
+ * Returns the URL of an interface, or null if it is invalid. For gRPC, most cards have only a host and a port. The
+ * scheme is then the scheme of the card's own address.
  */
 export function interfaceUrl(offer: AgentInterface, base: string): URL | null {
   if (isGrpc(offer) && !offer.url.includes('://')) {

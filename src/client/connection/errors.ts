@@ -7,24 +7,26 @@ import { A2AError, textOf, type Task, type TaskState } from '../../protocol/inde
 
 /** The reason why a connection failed. */
 export type ConnectionFailure =
-  /** There was no response: the connection was refused, the host is unknown, or TLS or CORS failed. */
+  /**
+   * There was no response, for example because the connection was refused, the host is unknown, or TLS or CORS failed.
+   */
   | 'unreachable'
-  /** The connection ended in the middle of a response. */
+  /** The connection ended before the response was complete, or a stream ended without a single event. */
   | 'broken'
   /** Nothing arrived in time. */
   | 'timeout'
   /** The agent sent a redirect that is not followed, for example to an origin that must not get our credentials. */
   | 'redirect'
-  /** The card has only interfaces at other origins, which must not receive our credentials, or in private networks. */
+  /** The card leads only to origins that must not receive our credentials, or to addresses in private networks. */
   | 'untrusted'
   /** No agent card was found. */
   | 'card'
   /** The card has no interface that this client can use. */
   | 'interface'
-  /** This client was closed. */
+  /** The caller closed the client or the stream. */
   | 'closed';
 
-/** Means that the connection to the agent failed. `cause` is the error of the runtime. */
+/** Means that the connection to the agent failed. `cause` is the error of the runtime, if there is one. */
 export class ConnectionError extends Error {
   readonly reason: ConnectionFailure;
 
@@ -106,10 +108,11 @@ export class CardSignatureError extends Error {
 
 /** The reason why a remote agent gave no usable result. */
 export type RemoteErrorCode =
-  /** It could not be reached, or its connections kept breaking. */
+  /** It could not be reached, it has no card or interface that can be used, or its connections kept breaking. */
   | 'remote-unreachable'
   /**
-   * It refers to another origin, which must not receive our credentials, or the signature of its card was not accepted.
+   * It refers or redirects to another origin, which must not receive our credentials, or the signature of its card was
+   * not accepted.
    */
   | 'remote-untrusted'
   /** It did not accept the credentials. */
@@ -122,7 +125,7 @@ export type RemoteErrorCode =
   | 'remote-limit'
   /** It took too long. */
   | 'remote-timeout'
-  /** Its task ended in this state. */
+  /** Its task ended in the state `failed`, `canceled` or `rejected`. */
   | 'remote-failed'
   | 'remote-canceled'
   | 'remote-rejected';
@@ -141,7 +144,7 @@ export class RemoteAgentError extends Error {
   }
 }
 
-/** Returns the code of an error, for programs. */
+/** Returns the code for an error, so that programs need not read its message. */
 export function remoteErrorCode(error: unknown): RemoteErrorCode {
   if (error instanceof RemoteAgentError) return error.code;
   if (error instanceof ConnectionError) {

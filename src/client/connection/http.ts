@@ -1,12 +1,13 @@
 /** Makes an AgentService that calls a remote agent with `fetch`. */
 import {
   A2AError,
+  v1,
   type AgentService,
   type Call,
   type StreamItem,
   type WireCodec,
 } from '../../protocol/index.ts';
-import { createBinding, type Endpoint } from './binding.ts';
+import { createBinding, type Ask, type Endpoint } from './binding.ts';
 import { ConnectionError } from './errors.ts';
 import {
   Lifetime,
@@ -17,6 +18,7 @@ import {
   type HeaderSource,
 } from './request.ts';
 import {
+  askOnce,
   createHttpService,
   type EventDecoding,
   type Transport,
@@ -60,6 +62,16 @@ export function httpService(
   const binding = createBinding(endpoint, codec);
   const { extensions } = options;
   return createHttpService({ codec, binding, transport: new FetchTransport(options), extensions });
+}
+
+/**
+ * Sends a request to a route that an agent has in addition to the protocol, in the format of REST in 1.0. Returns the
+ * JSON of the response. If the response is an error, throws this error.
+ */
+export async function askRest(asked: Ask, options: HttpOptions = {}): Promise<unknown> {
+  const binding = createBinding({ url: asked.url, binding: 'HTTP+JSON' }, v1);
+  const transport = new FetchTransport(options);
+  return askOnce({ codec: v1, binding, transport, extensions: options.extensions }, asked, {});
 }
 
 class FetchTransport implements Transport {
@@ -171,8 +183,8 @@ class FetchTransport implements Transport {
 }
 
 /**
- * Returns the events with `first` at the start. `return` closes the connection immediately, even while an event is
- * awaited.
+ * Returns an iterable that yields `first` and then `rest`. Its `return` closes the connection immediately, even while a
+ * read waits for an event.
  */
 export function startingWith(
   first: StreamItem,

@@ -15,7 +15,7 @@ export interface PublicJwk {
 }
 
 interface Algorithm {
-  /** The fields of a key that can verify this algorithm. */
+  /** The values that a key must have in these fields to verify signatures of this algorithm. */
   readonly key: Readonly<Partial<PublicJwk>>;
   /** The public fields that Web Crypto needs. */
   readonly fields: readonly (keyof PublicJwk)[];

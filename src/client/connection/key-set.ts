@@ -11,12 +11,15 @@ export const KEY_SET_PATH = '/.well-known/jwks.json';
 const MAX_BYTES = 2 ** 18;
 const MAX_KEYS = 100;
 const TIMEOUT_MS = 10_000;
-/** How long a set is used before it is fetched again. A key that the signer removes is refused after this time. */
+/** How long a set is used before it is fetched again. A key that the signer has removed may be accepted until then. */
 const MAX_AGE_MS = 600_000;
 /** Minimum time between two requests for a set, so that forged signatures cannot cause many requests. */
 const MIN_AGE_MS = 10_000;
 
-/** Reads a JWK set. Keys of unknown types are not an error, because no supported algorithm uses them. */
+/**
+ * Reads a JWK set. Throws if the value is not a JWK set, or has more than MAX_KEYS keys. Leaves out entries that are
+ * not keys. Keys of unknown types are kept, but no supported algorithm uses them.
+ */
 export function readKeySet(raw: unknown): PublicJwk[] {
   if (!isObject(raw) || !Array.isArray(raw['keys']) || raw['keys'].length > MAX_KEYS) {
     throw new A2AError('invalidAgentResponse', 'The address has no JWK set');
@@ -72,7 +75,7 @@ export class RemoteKeySet {
     this.#fetch = fetch;
   }
 
-  /** Returns the keys. Throws if they were never fetched, or are too old, and cannot be fetched now. */
+  /** Returns the keys. Fetches them first if they were never fetched or are too old. Throws if that fails. */
   async keys(): Promise<readonly PublicJwk[]> {
     // A request that failed a moment ago is not repeated. Its error is thrown again.
     if (performance.now() - this.#fetchedAt >= MAX_AGE_MS) {

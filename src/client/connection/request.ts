@@ -66,8 +66,8 @@ export class Lifetime {
   }
 
   /**
-   * Ends the lifetime after `ms` milliseconds without a call of `wait`. 0 or Infinity means no timeout. Replaces the
-   * previous idle timeout.
+   * Ends the lifetime when the idle time reaches `ms` milliseconds. `wait` starts and stops the idle time. 0, or a time
+   * that is too long for a timer, means no timeout. Replaces the previous idle timeout.
    */
   idleTimeout(ms: number, reason: () => Error): void {
     this.wait(true);
@@ -92,7 +92,7 @@ export class Lifetime {
     if (waiting) this.#lastSign = performance.now();
   }
 
-  /** Sets the timer for the timeout that comes first, unless it is set for an earlier time. */
+  /** Sets the timer for the timeout that comes first, unless the timer already fires earlier. */
   #arm(now: number): void {
     const at = Math.min(this.#idleEnd(now), this.#total?.at ?? Infinity);
     if (at === Infinity || (this.#timer !== undefined && this.#firesAt <= at)) return;
@@ -135,8 +135,8 @@ export class Lifetime {
 }
 
 /**
- * Limits the total number of bytes that an agent may send in all responses. Throws `remote-limit` if the limit is
- * exceeded.
+ * Limits the total number of bytes that an agent may send in all responses. `take` throws a RemoteAgentError with the
+ * code `remote-limit` if the limit is exceeded.
  */
 export class ByteBudget {
   readonly #max: number;
@@ -189,7 +189,9 @@ export async function send(
     if (next === null || !keepsMethod || hops === MAX_REDIRECTS || !sameOrigin(next, url)) {
       throw new ConnectionError(
         'redirect',
-        `${url} redirects${next === null ? '' : ` to ${next}`}, which is not followed; connect to that address if you trust it`,
+        next === null
+          ? `${url} redirects, and the redirect is not followed`
+          : `${url} redirects to ${next}, which is not followed; connect to that address if you trust it`,
       );
     }
     url = next;
@@ -224,8 +226,8 @@ function toHeaders(...sources: readonly (Request['ownHeaders'] | undefined)[]): 
 }
 
 /**
- * Returns the target of a redirect. Returns null if the runtime hides the target, as browsers do, and undefined if
- * there is no redirect.
+ * Returns the target of a redirect. Returns null if the target is unknown, because a browser hides it or because the
+ * Location header is missing or invalid. Returns undefined if the response is not a redirect.
  */
 function redirectTarget(response: Response, from: string): string | null | undefined {
   if (response.type === 'opaqueredirect') return null;
@@ -255,7 +257,7 @@ function rootMessage(error: unknown): string {
   return inner.message || ('code' in inner ? String(inner.code) : inner.name);
 }
 
-/** Reads the body as text. Throws if it is larger than `maxBytes`. */
+/** Reads the body as text. Throws if it is larger than `maxBytes` or breaks off, and then ends the lifetime. */
 export async function readBodyText(
   response: Pick<Response, 'body' | 'url'>,
   maxBytes: number,
@@ -325,7 +327,7 @@ export function errorOfStatus(response: ResponseHead): A2AError {
   );
 }
 
-/** Adds the delay in the response's Retry-After header to the error. */
+/** Adds the delay in the response's Retry-After header to the error, unless the error already has a delay. */
 export function withRetryAfter(error: A2AError, response: Pick<ResponseHead, 'headers'>): A2AError {
   const ms = retryAfterMs(response.headers.get('retry-after'));
   if (ms === undefined || error.detail.retryAfterSeconds !== undefined) return error;

@@ -50,8 +50,8 @@ export interface EventDecoding {
 export interface Transport {
   whole(request: OutgoingRequest, call: Call): Promise<WholeResponse>;
   /**
-   * Resolves when the first event has arrived, because this event may be an error. Resolves with a whole response if
-   * the server answers with JSON instead of a stream.
+   * Waits for the first event of a stream, because this event may be an error. Resolves with a whole response if the
+   * server does not answer with a stream.
    */
   stream(
     request: OutgoingRequest,
@@ -70,42 +70,51 @@ export interface ServiceOptions {
 
 const JSON_TYPES = 'application/json, application/a2a+json';
 
+/** Sends a request, and returns its result, which is not decoded yet. If the response is an error, throws this error. */
+export async function askOnce(options: ServiceOptions, asked: Ask, call: Call): Promise<unknown> {
+  const { binding, transport } = options;
+  const response = await transport.whole(requestOf(options, asked, call, JSON_TYPES), call);
+  return resultIn(binding, response, asked);
+}
+
+function requestOf(
+  { codec, binding, extensions }: ServiceOptions,
+  { url, method, body }: Ask,
+  call: Call,
+  accept: string,
+): OutgoingRequest {
+  const headers = { ...protocolHeaders(codec.version, call, extensions), accept };
+  if (body === undefined) return { url, method, headers, body };
+  const typed = { ...headers, 'content-type': binding.contentType };
+  return { url, method, headers: typed, body: JSON.stringify(body) };
+}
+
+function resultIn(binding: HttpBinding, { head, text }: WholeResponse, asked: Ask): unknown {
+  if (text === '' && head.ok) return null;
+  // Some servers send JSON as text/plain, because Go guesses the type if the server does not set it.
+  if (!mediaType(head).endsWith('json') && !/^\s*[{[]/.test(text)) throw errorOfStatus(head);
+  let body: unknown;
+  try {
+    body = parseJson(text);
+  } catch (error) {
+    throw head.ok ? error : errorOfStatus(head);
+  }
+  try {
+    return binding.result(body, head, asked);
+  } catch (error) {
+    throw error instanceof A2AError ? withRetryAfter(error, head) : error;
+  }
+}
+
 /** Makes the service. Nothing is sent before the first call. */
 export function createHttpService(options: ServiceOptions): AgentService {
   const { codec, binding, transport } = options;
   const decode = (data: string, type: string): StreamEvent =>
     codec.decodeEvent(binding.event(parseJson(data), type));
 
-  function request({ url, method, body }: Ask, call: Call, accept: string): OutgoingRequest {
-    const headers = { ...protocolHeaders(codec.version, call, options.extensions), accept };
-    if (body === undefined) return { url, method, headers, body };
-    const typed = { ...headers, 'content-type': binding.contentType };
-    return { url, method, headers: typed, body: JSON.stringify(body) };
-  }
-
-  function resultIn({ head, text }: WholeResponse, asked: Ask): unknown {
-    if (text === '' && head.ok) return null;
-    // Some servers send JSON as text/plain, because Go guesses the type if the server does not set it.
-    if (!mediaType(head).endsWith('json') && !/^\s*[{[]/.test(text)) throw errorOfStatus(head);
-    let body: unknown;
-    try {
-      body = parseJson(text);
-    } catch (error) {
-      throw head.ok ? error : errorOfStatus(head);
-    }
-    try {
-      return binding.result(body, head, asked);
-    } catch (error) {
-      throw error instanceof A2AError ? withRetryAfter(error, head) : error;
-    }
-  }
-
   function unary<O extends UnaryOperation>(operation: O) {
-    return async (params: ParamsOf<O>, call: Call = {}): Promise<ResultOf<O>> => {
-      const asked = binding.ask(operation, params);
-      const response = await transport.whole(request(asked, call, JSON_TYPES), call);
-      return codec.decodeResult(operation, resultIn(response, asked));
-    };
+    return async (params: ParamsOf<O>, call: Call = {}): Promise<ResultOf<O>> =>
+      codec.decodeResult(operation, await askOnce(options, binding.ask(operation, params), call));
   }
 
   /** Opens a stream. If the server does not support the route, tries the operation's other HTTP method. */
@@ -122,17 +131,19 @@ export function createHttpService(options: ServiceOptions): AgentService {
     let refusal: unknown;
     let ask: Ask | undefined = binding.ask(operation, params);
     for (; ask; ask = ask.other) {
-      const sent = request(ask, call, 'text/event-stream');
+      const sent = requestOf(options, ask, call, 'text/event-stream');
       const opened = await transport.stream(sent, source, call);
       try {
         const items =
-          'head' in opened ? once({ event: codec.decodeEvent(resultIn(opened, ask)) }) : opened;
+          'head' in opened
+            ? once({ event: codec.decodeEvent(resultIn(binding, opened, ask)) })
+            : opened;
         ask.prefer?.();
         return items;
       } catch (error) {
         const unknown = 'head' in opened && isUnknownRoute(error, opened.head, ask);
-        // If both methods are unknown, the error of the first one is kept, because the specification prefers this
-        // method.
+        // If both methods are unknown, the error of the method that was tried first is kept. Usually this is the method
+        // that the specification prefers.
         if (!unknown || refusal === undefined) refusal = error;
         if (!unknown) break;
       }
@@ -164,7 +175,7 @@ export function protocolHeaders(
   return out;
 }
 
-/** Wraps a service so that `getPushConfig` without an id returns the task's first webhook. */
+/** Wraps a service so that `getPushConfig` without an id returns the task's first configuration. */
 export function withFirstPushConfig(service: AgentService): AgentService {
   return {
     ...service,
@@ -180,8 +191,8 @@ export function withFirstPushConfig(service: AgentService): AgentService {
 }
 
 /**
- * Returns whether the error may mean that the server does not have this route. Then the operation's other HTTP method,
- * if there is one, is worth a try. `taskNotFound` may mean this too, because a server may treat a GET of
+ * Returns whether the error may mean that the server does not have this route. If so, the operation's other HTTP method
+ * should be tried. `taskNotFound` may mean this too, because a server may treat a GET of
  * `/tasks/t1:subscribe` as a GET of the task `t1:subscribe`.
  */
 function isUnknownRoute(error: unknown, { status }: ResponseHead, { method, other }: Ask): boolean {
@@ -195,7 +206,7 @@ export async function* once<Item>(item: Item): AsyncGenerator<Item> {
   yield item;
 }
 
-/** Returns the call of a stream that continues after the event `after`, if it is given. */
+/** Returns the call for a stream that continues after the sequence number `after`. Without `after`, returns `call`. */
 export function resumed(call: Call, after: unknown): Call {
   if (typeof after !== 'number') return call;
   return { ...call, headers: { ...call.headers, 'last-event-id': String(after) } };

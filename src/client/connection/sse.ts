@@ -126,7 +126,7 @@ export function createSseParser(maxEventBytes = Number.POSITIVE_INFINITY): SsePa
   };
 }
 
-/** Returns the sequence number in an event's id, or undefined if the id is not a number. */
+/** Returns the sequence number in an event's id, or undefined if the id does not consist of 1 to 15 digits. */
 export function seqOf(id: string | undefined): number | undefined {
   return id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : undefined;
 }

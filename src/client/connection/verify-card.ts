@@ -66,7 +66,7 @@ export async function verifyCard(
   };
   let problem: CardSignatureError | undefined;
   const report = (reason: CardSignatureProblem, message: string, cause?: unknown) => {
-    // A problem with a trusted key is more important for the caller than a signature with an untrusted key.
+    // For the caller, a problem with a trusted key is more important than a signature with an untrusted key.
     if (problem === undefined || problem.reason === 'untrusted') {
       problem = new CardSignatureError(reason, message, cause === undefined ? {} : { cause });
     }
@@ -128,7 +128,10 @@ type Place =
   | { readonly keys: readonly PublicJwk[]; readonly jku?: undefined }
   | { readonly keys?: undefined; readonly jku: string };
 
-/** Returns the places at which to look for the key. An address in a signature is used only if the caller trusts it. */
+/**
+ * Returns the places at which to look for the key. The address in a signature is used only if the caller names no
+ * trusted keys, and if the address has the origin of the card.
+ */
 function placesOf({ jku }: JwsHeader, cardUrl: string, trust: CardTrust): Place[] {
   const { keys, jwks } = trust === true ? {} : trust;
   if (keys || jwks) {

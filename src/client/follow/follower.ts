@@ -61,9 +61,9 @@ export interface MessageStart {
    */
   readonly resend: (error: ConnectionError, failures: number) => boolean;
   /**
-   * Whether to fetch an existing task and continue from it. This applies if it is unclear whether the message arrived,
-   * or if the agent refuses the message because the task has ended. Otherwise the follower throws, so that the caller
-   * can send the message again.
+   * Whether to fetch the existing task that the message is for, and to continue from it. It is fetched if it is unclear
+   * whether the message arrived, or if the agent refuses the message, because the task may have ended. If this option
+   * is not set, the follower throws instead, so that the caller can send the message again.
    */
   readonly checksTask?: boolean;
 }
@@ -116,7 +116,10 @@ export class TaskFollower {
   /** False if an event has shown that the server's event ids are not sequence numbers. */
   #numbered = true;
   #state: TaskState | undefined;
-  /** The events that may follow the last one: more events, none until the user acts, or none at all. */
+  /**
+   * What may follow the last event: `more` events, none until the user acts (`settled`), or none in its stream
+   * (`nothing`).
+   */
   #rest: 'more' | 'settled' | 'nothing' = 'more';
   #started = false;
   /** True if an answer to a question was sent, and no event shows yet that the agent has received the answer. */
@@ -125,7 +128,9 @@ export class TaskFollower {
   #failures = 0;
   // The following fields describe the current connection.
   #connection: 'none' | 'opening' | 'open' = 'none';
+  /** True until the first item. */
   #empty = true;
+  /** True if the next event is the first one of a subscription. This event may be a snapshot. */
   #first = false;
   /** True until the first new event of the connection. Until then, known events may arrive again. */
   #repeats = false;
@@ -212,7 +217,7 @@ export class TaskFollower {
     this.#error = error;
   }
 
-  /** Returns the step with which the task is followed after the message was sent. */
+  /** Returns the step with which an existing task is followed. */
   #following(): 'subscribe' | 'poll' {
     return this.#options.polls === true && !this.#options.streams ? 'poll' : 'subscribe';
   }
@@ -302,7 +307,10 @@ export class TaskFollower {
     return 'connect';
   }
 
-  /** Chooses the next step. Returns the task if only the task remains to be delivered. */
+  /**
+   * Chooses the next step after a connection. Returns the task if it is settled and only has to be delivered. Throws if
+   * the task cannot be followed any further.
+   */
   async #recover(error: Error | undefined): Promise<StreamItem | undefined> {
     const id = this.#taskId;
     const opened = this.#connection === 'open';
@@ -351,7 +359,10 @@ export class TaskFollower {
     );
   }
 
-  /** Continues with polling when events are no longer available. Throws the error if polling is not allowed. */
+  /**
+   * Continues with polling when events are no longer available. Throws the error if polling is not allowed, or if the
+   * task's id is unknown.
+   */
   #giveUp(error: Error): undefined {
     if (this.#options.polls !== true || this.#taskId === undefined) throw error;
     this.#step = 'poll';
@@ -375,7 +386,10 @@ export class TaskFollower {
     });
   }
 
-  /** Returns the task if it is settled, else undefined. */
+  /**
+   * Returns the task if it is settled. Returns undefined if it is not settled, or if the agent cannot be reached. If
+   * the agent refuses the request, continues with polling or throws.
+   */
   async #settledTask(id: string): Promise<StreamItem | undefined> {
     const { service, call, signal } = this.#options;
     try {
@@ -463,8 +477,8 @@ function settles(event: StreamEvent): boolean {
 }
 
 /**
- * Returns whether this is the last event of a stream. A task that waits for an answer is not the last event, because a
- * stream for the answer may start with it.
+ * Returns whether this is the last event of a stream. A snapshot of a task that waits for an answer is not the last
+ * event, because the stream that sends the answer may start with this snapshot.
  */
 function isLastEvent(event: StreamEvent): boolean {
   return event.kind === 'task' ? isTerminal(event.status.state) : settles(event);
@@ -475,7 +489,7 @@ function isDenied({ kind }: A2AError): boolean {
   return kind === 'unauthenticated' || kind === 'forbidden';
 }
 
-/** Returns whether the error means that the task has ended, or that the server does not support subscriptions. */
+/** Returns whether the error may mean that the task has ended, or that the server does not support subscriptions. */
 function cannotSubscribe(error: A2AError): boolean {
   return error.kind === 'unsupportedOperation' || error.kind === 'methodNotFound';
 }

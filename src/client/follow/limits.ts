@@ -43,7 +43,10 @@ export const REMOTE_LIMITS: Required<RemoteLimits> = {
   cancelMs: 5000,
 };
 
-/** Fills in the defaults. Infinity is allowed, but times are limited to the maximum delay of a timer. */
+/**
+ * Fills in the defaults. Infinity is allowed, but times are limited to the maximum delay of a timer. Throws a
+ * RangeError if a limit is not above 0.
+ */
 export function remoteLimits(given: RemoteLimits = {}): Required<RemoteLimits> {
   const limits = { ...REMOTE_LIMITS, ...given };
   for (const [name, value] of Object.entries(limits)) {
@@ -57,7 +60,7 @@ export function remoteLimits(given: RemoteLimits = {}): Required<RemoteLimits> {
 
 /** Ends the lifetime after `totalMs`, or after `quietMs` without new data. */
 export function limitTime(lifetime: Lifetime, limits: Required<RemoteLimits>): void {
-  // The shorter time comes first, because then one timer serves both.
+  // `quietMs` is usually shorter than `totalMs`. If it is set first, one timer serves both.
   limitSilence(lifetime, limits);
   const { totalMs } = limits;
   lifetime.totalTimeout(

@@ -5,14 +5,14 @@ import { ConnectionError } from '../connection/errors.ts';
 
 /** The options for the reconnection of a stream. */
 export interface RetryOptions {
-  /** Maximum number of consecutive attempts that deliver nothing new. Default: 5. 0 means no retry. */
+  /** Maximum number of consecutive attempts that deliver nothing new. Default: 5. With 0, there is no retry. */
   readonly attempts?: number | undefined;
   /**
-   * The first delay. Default: 250 ms. Each further delay is twice as long. Each delay is shortened at random, by up to
-   * half.
+   * The first delay. Default: 250 ms. Each further delay is twice as long, up to `maxDelayMs`. Each delay is shortened
+   * at random, by up to half.
    */
   readonly delayMs?: number | undefined;
-  /** Maximum delay. Default: 10 seconds. */
+  /** Maximum delay, unless the agent asks for a longer one with Retry-After. Default: 10 seconds. */
   readonly maxDelayMs?: number | undefined;
   /** Called before each delay with the number of the attempt and the delay. Must not throw. */
   readonly onRetry?: ((attempt: number, delayMs: number) => void) | undefined;
@@ -30,7 +30,10 @@ export function retryDelay(failures: number, retry: RetryOptions = {}, error?: u
   return Math.max(delay, Math.min(asked, MAX_RETRY_AFTER_MS));
 }
 
-/** Repeats the call a limited number of times while the agent is unavailable. */
+/**
+ * Repeats the call while it fails with a transient error, at most DEFAULT_ATTEMPTS times. Throws the last error. If the
+ * signal is aborted during a delay, throws the signal's reason.
+ */
 export async function retrying<Result>(
   call: () => MaybePromise<Result>,
   signal: AbortSignal,
@@ -53,6 +56,7 @@ export function isTransient(error: unknown): boolean {
   );
 }
 
+/** Returns whether the agent is overloaded or limits the number of requests. */
 export function isOverload({ kind }: A2AError): boolean {
   return kind === 'unavailable' || kind === 'rateLimited';
 }

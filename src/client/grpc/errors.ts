@@ -1,4 +1,4 @@
-/** Converts gRPC statuses and failed connections to the errors that every binding of the client has. */
+/** Converts gRPC statuses and failed connections to the errors that the client throws over every binding. */
 import { fromBinary, toJson } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { AddressError } from '../../base/net/index.ts';
@@ -8,12 +8,15 @@ import { notPublic } from '../connection/discover.ts';
 import { ConnectionError, RemoteAgentError } from '../connection/errors.ts';
 import { withRetryAfter } from '../connection/request.ts';
 
-/** The messages of connect's errors for a response with an HTTP error status, and for a response that is not gRPC. */
+/**
+ * The messages of errors that the library Connect throws for a response with an HTTP error status, and for a response
+ * that is not gRPC.
+ */
 const HTTP_ERROR = /^HTTP (\d{3})$/;
 const MALFORMED =
   /^(?:parse binary: |unsupported |received compressed |protocol error: (?:received|missing output) )/;
 
-/** Returns the error of a failed call. `sent` is whether the request may have reached the agent. */
+/** Returns the error of a failed call. `sent` is true if the request may have reached the agent. */
 export function errorOfCall(
   error: unknown,
   url: string,
@@ -44,7 +47,7 @@ function unusable(why: string): A2AError {
   return new A2AError('invalidAgentResponse', `The agent's response is unusable: ${why}`);
 }
 
-/** Returns the error, or the first of its causes, that is of this class. */
+/** Returns the first error of this class among the error and its causes, or undefined if there is none. */
 function causeOf<Found extends Error>(
   error: unknown,
   wanted: abstract new (...args: never[]) => Found,
@@ -63,14 +66,14 @@ function errorOfStatus(error: ConnectError, subject: ErrorSubject | undefined): 
   return withRetryAfter(decoded, { headers: error.metadata });
 }
 
-/** Returns the HTTP status for an error without google.rpc.ErrorInfo. */
+/** Returns the HTTP status for a gRPC status. It is used only if the error has no google.rpc.ErrorInfo. */
 function statusOf(code: Code, subject: ErrorSubject | undefined): number {
-  // Several errors of the protocol have this status. The subject decides.
+  // Several errors of the protocol have this status. The subject of the request decides which one it is.
   if (code === Code.FailedPrecondition) return subject === 'cancel' ? 409 : 501;
   return httpStatusOf(code);
 }
 
-/** Returns the details as in the REST binding, except those of unknown types. */
+/** Returns the details as in the REST binding. Leaves out details of unknown types, and invalid ones. */
 function detailsOf({ details }: ConnectError): unknown[] {
   return details.flatMap((detail) => {
     if (!('type' in detail)) return [];

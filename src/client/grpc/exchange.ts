@@ -40,7 +40,7 @@ export function exchangeOver(
       stream.once('close', () => {
         // The agent has not processed such a request (RFC 9113, section 8.7), for example because it was shutting down.
         if (stream.rstCode === REFUSED_STREAM) sent = false;
-        // connect does not notice a reset without an error code.
+        // The library Connect does not notice a reset without an error code.
         if (!answered) ended.reject(new Error('the stream ended without a response'));
       });
       return stream;
@@ -57,7 +57,7 @@ export function exchangeOver(
       makeReadable(header);
       const isGrpc = header.get('content-type')?.startsWith('application/grpc') === true;
       const encoding = header.get('grpc-encoding')?.toLowerCase() ?? 'identity';
-      // connect refuses such a response without reading its body. The stream, and so the connection, would stay open.
+      // Connect refuses such a response without reading its body. The stream, and so the connection, would stay open.
       if (status !== 200 || !isGrpc || encoding !== 'identity') {
         discard(response.body).catch(() => undefined);
       }
@@ -85,8 +85,8 @@ const heard = new WeakSet<object>();
 
 /**
  * Listens to the errors of a connection. The session manager stops listening when it opens the next connection. It can
- * do so before the old one has reported its error, for example if the agent supports only HTTP/1.1. An error without
- * a listener would end the process.
+ * do so before the old connection has reported its error, for example if the agent supports only HTTP/1.1. An error
+ * without a listener would end the process.
  */
 function keepListening(session: Stream['session']): void {
   if (!session || heard.has(session)) return;
@@ -94,7 +94,7 @@ function keepListening(session: Stream['session']): void {
   session.on('error', () => undefined);
 }
 
-/** Passes a body on. Then makes the trailers readable, which connect reads after the body. */
+/** Yields the body. Then repairs the trailers, because Connect reads them after the body. */
 async function* beforeTrailers(
   body: AsyncIterable<Uint8Array>,
   trailer: Headers,
@@ -103,7 +103,7 @@ async function* beforeTrailers(
   makeReadable(trailer);
 }
 
-/** Removes or escapes the parts of a status that connect cannot decode. Otherwise, its error would hide the status. */
+/** Removes or escapes the parts of a status that Connect cannot decode. Its decoding error would hide the status. */
 function makeReadable(headers: Headers): void {
   for (const repair of [withoutDetails, withEscapedMessage]) {
     try {
@@ -124,7 +124,7 @@ function withEscapedMessage(headers: Headers): void {
   headers.set('grpc-message', encodeURIComponent(text));
 }
 
-/** Reads the rest of a refused response, unless it is very large. */
+/** Reads and drops the body of a refused response. Stops after one megabyte. */
 async function discard(body: AsyncIterable<Uint8Array>): Promise<void> {
   let left = MEGABYTE;
   for await (const chunk of body) {

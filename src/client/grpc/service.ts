@@ -1,4 +1,4 @@
-/** Implements an agent's operations over gRPC. Loaded only when gRPC is used, because it needs other packages. */
+/** Implements an agent's operations over gRPC. Loaded only when gRPC is used, because it needs additional packages. */
 import type { Message } from '@bufbuild/protobuf';
 import { Http2SessionManager } from '@connectrpc/connect-node';
 import type { NetworkGuard } from '../../base/net/index.ts';
@@ -28,7 +28,7 @@ import { exchangeOver, type GrpcExchange } from './exchange.ts';
 
 /** The options of a connection over gRPC. `fetch` is not used. */
 export interface GrpcOptions extends HttpOptions {
-  /** Checks the addresses of an untrusted host. */
+  /** Checks the addresses to which connections are made. Undefined for a trusted agent. */
   readonly guard?: NetworkGuard | undefined;
   /** Returns the limit of the bytes that are received for a call. It replaces `budget`. */
   readonly budgetOf?: ((call: Call) => ByteBudget) | undefined;
@@ -116,7 +116,7 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
     }
   }
 
-  /** Opens a stream. Resolves when the first event has arrived, because the agent may refuse the request. */
+  /** Opens a stream. Waits for its first event, because the agent may refuse the request. */
   async function open(
     operation: StreamOperation,
     params: ParamsOf<StreamOperation>,
@@ -143,7 +143,7 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
       if (first.done === true) {
         throw new ConnectionError('broken', `${url} sent a stream without any event`);
       }
-      // HTTP/2 pings show whether a silent connection is alive.
+      // From now on, HTTP/2 pings show whether a silent connection is alive (`sessionsFor`).
       lifetime.idleTimeout(0, Error);
       return startingWith(first.value, items, lifetime);
     } catch (error) {
@@ -189,7 +189,7 @@ function notSupported(version: string): A2AError {
   return new A2AError('methodNotFound', `A2A ${version} has no such method over gRPC`);
 }
 
-/** Makes the connections to the agent. They are closed when the signal is aborted. */
+/** Makes the connections to the agent, with pings if silence is limited. They are closed when the signal is aborted. */
 function sessionsFor(url: string, options: GrpcOptions): Http2SessionManager {
   const { guard, signal, idleTimeoutMs = IDLE_MS } = options;
   const pings = idleTimeoutMs > 0 ? { pingIntervalMs: idleTimeoutMs / 2 } : {};

@@ -1,7 +1,7 @@
 /**
- * Reads the answer to a question from a message. A message selects one of the offered options, or answers with text. A
- * text answer to a confirmation is the name or id of an option, yes or no. Any other text declines the call, and the
- * model gets the text as the reason.
+ * Reads the answer to a question from a message. A message selects one of the offered options, or answers with text. If
+ * a call needs approval, the text can be the name or id of an option (except `modify`), or a plain yes or no. Any other
+ * text rejects the call, and the model gets the text as the reason.
  */
 import type { Answer, Question } from '../../agent/index.ts';
 import { defined, isObject } from '../../base/index.ts';
@@ -37,8 +37,10 @@ export function confirmationsIn({ parts }: Message): ToolCallConfirmation[] {
 }
 
 /**
- * Returns the answer to a question in an accepted message. In a message with confirmations, the text is the answer if
- * the option `answer` was selected. With any other option, the text is passed to the model in addition to the answer.
+ * Returns the answer that an accepted message gives to a question, or undefined if the message has only confirmations
+ * for other questions. If a confirmation selects the option `answer` but has no field `answer`, the text of the message
+ * is its answer. If no confirmation takes the text as its answer, the model gets the text together with the answer of
+ * the first confirmation.
  */
 export function answerIn(message: Message, question: Question): Answer | undefined {
   const words = textOf(message.parts).trim();
@@ -61,7 +63,7 @@ function takesWords({ selected_option_id: option, answer }: ToolCallConfirmation
   return option === OPTION.words && answer === undefined;
 }
 
-/** Returns the answer to a question in a confirmation. `beside` is the text of the same message. */
+/** Returns the answer that a confirmation gives to a question. `beside` is the text of the same message. */
 function answerFor(question: Question, confirmation: ToolCallConfirmation, beside: string): Answer {
   const { file_details, reason } = confirmation;
   const { options } = requestOf(question).request;
@@ -89,7 +91,7 @@ function wordsAnswer(question: Question, said: string): Answer {
 
 /**
  * Returns the id of the option that a text selects for a call that needs approval. The text is the name or id of an
- * option, or a plain yes or no. Returns undefined for any other text.
+ * option, or a plain yes or no. Returns undefined for any other text, and for the option `modify`.
  */
 export function approvalIn(
   words: string,
@@ -101,8 +103,8 @@ export function approvalIn(
 }
 
 /**
- * Returns the id of the option whose name or id equals the text. Ignores case, and white space around the text. The
- * option `modify` is excluded, because it needs content.
+ * Returns the id of the option whose name or id equals the text, or undefined if there is none. Ignores case, and white
+ * space around the text. Never returns the option `modify`, because it needs content.
  */
 export function exactOption(
   words: string,
@@ -116,8 +118,8 @@ export function exactOption(
 }
 
 /**
- * Returns the option whose name equals the text. Ignores case, and white space around the text. The options `answer`
- * and `cancel` are excluded.
+ * Returns the option whose name equals the text, or undefined if there is none. Ignores case, and white space around
+ * the text. Never returns the options `answer` and `cancel`.
  */
 export function optionNamed(
   words: string,
@@ -139,7 +141,7 @@ function rejection({ id: questionId }: Question, reason: string | undefined): An
   return { questionId, confirmed: false, ...defined({ value: reason }) };
 }
 
-/** Returns the id of the option that a person selected. */
+/** Returns the id of the option with which a person approved a call, or undefined if the answer approves no call. */
 export function chosenOption(answer: Answer | undefined): string | undefined {
   const id = isObject(answer?.value) ? answer.value['selected_option_id'] : undefined;
   return typeof id === 'string' ? id : undefined;

@@ -4,8 +4,8 @@
  *
  * The list is read from the session's log, so it covers all tasks of the conversation and survives a restart. When a
  * person's decision is accepted, it is copied from the task's log to the session's log. If a call runs without
- * approval, the reason is recorded in the session's state, together with the result of the call. Calls of tools that
- * change nothing (the effects `read` and `talk`) are not recorded.
+ * approval, the reason is recorded in the session's state, together with the result of the call. This does not apply to
+ * tools with the effects `read` and `talk`.
  */
 import * as z from 'zod';
 import { createEvent, type Event, type MutableState } from '../../agent/index.ts';
@@ -33,11 +33,11 @@ const Approval = z.object({
   tool: z.string(),
   /** The id of the call. */
   callId: z.string(),
-  /** The description of the call that was shown. */
+  /** The description of the call, up to MAX_CALL characters. */
   call: z.string(),
-  /** The name of the helper that made the call. */
+  /** The name of the helper that made the call, or undefined if the main agent made it. */
   agent: z.string().optional(),
-  /** The id and the name of the selected option. */
+  /** The id and the name of the selected option, or undefined if the call needed no approval. */
   option: z.object({ id: z.string(), name: z.string() }).optional(),
   /** The person's own words, or the reason why the call needed no approval. */
   reason: z.string().optional(),
@@ -92,7 +92,9 @@ export function revealedLine(text: string): string {
   return shorten(reveal(text.replaceAll(/\s+/g, ' ').trim()), MAX_SHOWN);
 }
 
-/** Returns the session events that record those decisions of a task that are in these messages. */
+/**
+ * Returns the session events that record the decisions in these messages. `decisions` are all decisions of the task.
+ */
 export function decisionEvents(
   decisions: readonly CallDecision[],
   messages: readonly Message[],

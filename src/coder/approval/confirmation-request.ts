@@ -103,7 +103,10 @@ export function questionText(questions: readonly Question[]): string {
   return lines.join('\n\n');
 }
 
-/** Returns a text that lists the options that all these questions have and that need no further input. */
+/**
+ * Returns a text with the options that all these questions have in common, without options that need further input.
+ * Returns an empty text if there are none.
+ */
 function optionNames(questions: readonly Question[]): string {
   const [first = [], ...others] = questions.map((question) => requestOf(question).request.options);
   const common = first.filter(
@@ -115,7 +118,10 @@ function optionNames(questions: readonly Question[]): string {
   return ` You can also answer with the name of an option:\n${common.map(({ name }) => `- ${reveal(name)}`).join('\n')}`;
 }
 
-/** Returns the question with the complete call, so that a person sees everything that they approve. */
+/**
+ * Returns the question with the call, so that a person sees what they approve. Of a very long call, the middle is left
+ * out.
+ */
 function withCall(question: Question): string {
   const { request } = requestOf(question);
   const { tool = '', args = {}, text } = question;

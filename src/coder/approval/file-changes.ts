@@ -15,7 +15,7 @@ export interface Actor {
   readonly runId: string;
 }
 
-/** Maximum numbers of recorded files and runs. If there are more, the oldest records are dropped. */
+/** Maximum numbers of recorded files and runs. If there are more, the least recently used records are dropped. */
 const MAX_FILES = 10_000;
 const MAX_RUNS = 10_000;
 
@@ -46,8 +46,8 @@ export class FileChanges {
   }
 
   /**
-   * Runs `work`, which changes these files. Throws an error for the model if another session has changed one of the
-   * files.
+   * Runs `work`, which changes these files. If another session has changed one of the files since this session saw it,
+   * throws an error for the model and does not run `work`.
    */
   change<T>(actor: Actor, files: readonly string[], work: () => Promise<T>): Promise<T> {
     return fileTurns.run(

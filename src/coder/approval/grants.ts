@@ -1,6 +1,6 @@
 /**
- * The rules that people add with "Always allow". The rules of a session are in its state, so they apply in every process
- * that continues the session. Saved rules are in the user's settings.
+ * The rules that people add with "Always allow". The rules of a session are in its state, so they apply in every
+ * process that continues the session. Saved rules are in the user's settings.
  */
 import { createHash } from 'node:crypto';
 import * as z from 'zod';

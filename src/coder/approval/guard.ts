@@ -26,7 +26,7 @@ import type { CoderTool, Preview, ReadOnlyEnvironment } from '../tools/tool.ts';
 export interface Modes {
   /** The mode that a session starts with. */
   readonly mode: ApprovalMode;
-  /** The most permissive mode that a session may select. */
+  /** The most permissive mode that a session may select. A session may always select `mode`. */
   readonly loosest: ApprovalMode;
 }
 
@@ -41,11 +41,11 @@ export interface GuardOptions extends Modes {
   saveRule(rule: PolicyRule): Promise<void>;
   /** The file changes of all sessions. */
   readonly changes: FileChanges;
-  /** Returns the path with symbolic links resolved, or undefined if the file does not exist. */
+  /** Returns the path with symbolic links resolved, or undefined if the file does not exist or cannot be accessed. */
   realPath(path: string): Promise<string | undefined>;
   /** Returns the files that a call changes, or undefined if it may change any file. Must not throw. */
   filesOf(tool: string, args: JsonObject): readonly string[] | undefined;
-  /** Called before a call that may change files. An error stops the call. */
+  /** Called before a call that may change files. If it rejects, the call is not run. */
   beforeChange(label: string, context: ToolContext): Promise<void>;
 }
 
@@ -53,7 +53,7 @@ export interface GuardOptions extends Modes {
 export const MODE_KEY = 'coder.approval';
 /** The modes, strictest first. */
 const BY_STRICTNESS: readonly ApprovalMode[] = ['plan', 'ask', 'auto-edit', 'yolo'];
-/** Maximum number of allowed calls per tool that have not run yet. */
+/** Maximum number of calls per tool for which `allowed` has a reason. */
 const MAX_ALLOWED = 256;
 /** Maximum number of cached previews per tool. */
 const MAX_PREVIEWS = 16;
@@ -72,8 +72,8 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
   );
 
   /**
-   * For each call that was allowed without approval and has not run yet, the reason. Calls of tools that change nothing
-   * (the effects `read` and `talk`) are not included.
+   * For each call that was allowed without approval and has not run yet, the reason. Calls of tools with the effects
+   * `read` and `talk` are not included.
    */
   const allowed = new BoundedMap<string>(MAX_ALLOWED);
 
@@ -90,8 +90,8 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
   return {
     ...tool,
 
-    // The preview of an edit is made after earlier calls that may change its files. So a person sees the change that
-    // will be made.
+    // The preview of an edit is made only when earlier calls that may change the same files have ended. So a person
+    // sees the change that will be made.
     confirmsAfter(args, earlier) {
       if (tool.effect !== 'edit') return false;
       const changed = options.filesOf(earlier.name, earlier.args);
@@ -154,7 +154,10 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     },
   };
 
-  /** Decides about a call. If the call needs no approval because it only reads, also returns its environment. */
+  /**
+   * Decides about a call. If the call needs no approval because it only reads, also returns the environment variables
+   * for it.
+   */
   async function verdictOn(
     args: JsonObject,
     policy: Policy,
@@ -170,8 +173,8 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
 
   /**
    * Returns the environment for a call that runs without approval because it only reads, or undefined for any other
-   * call. A call without approval is checked again, because earlier calls may have changed files or settings since it
-   * was allowed. Throws if the call is now denied or needs approval.
+   * call. If the tool has `readOnly`, a call without approval is checked again, because earlier calls may have changed
+   * files or settings since it was allowed. Throws if the call is now denied or needs approval.
    */
   async function readOnlyRun(
     args: JsonObject,
@@ -184,14 +187,20 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     throw new ToolError('denied', message);
   }
 
-  /** Throws if the call is denied. Otherwise returns the verdict. `key` is the key of the call's preview. */
+  /**
+   * Returns the verdict, unless the call is denied. If it is denied, drops its preview, which has the key `key`, and
+   * throws.
+   */
   function refuse(verdict: Verdict, key?: string): Verdict {
     if (verdict.decision !== 'deny') return verdict;
     if (key !== undefined) previews.delete(key);
     throw new ToolError('denied', `not allowed: ${verdict.reason}`);
   }
 
-  /** Returns the files that an edit names. Returns undefined for other calls, and if the arguments are invalid. */
+  /**
+   * Returns the files that an edit names. Returns undefined for other calls, for tools without `files`, and if the
+   * arguments are invalid.
+   */
   function filesNamedIn(args: JsonObject): readonly string[] | undefined {
     try {
       return tool.effect === 'edit' ? tool.files?.(args) : undefined;
@@ -201,7 +210,10 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     }
   }
 
-  /** Returns the files that a call would change, with symbolic links resolved. */
+  /**
+   * Returns the real paths of the files in the preview of an edit. A file that does not exist yet keeps the path of the
+   * preview. Returns an empty list for any other preview.
+   */
   function filesIn(preview: Preview | undefined): Promise<string[]> {
     const diffs = preview?.kind === 'edit' ? preview.diffs : [];
     return Promise.all(

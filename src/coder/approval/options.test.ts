@@ -151,6 +151,23 @@ test('other grants are about the file, the tool, the host, the server', () => {
   assert.deepEqual(grantFrom('proceed_always_tool', askedShell('ls')), []);
 });
 
+test('a name that matches others as a pattern cannot be allowed for good', () => {
+  const generic: Preview = { kind: 'generic', description: '' };
+  for (const url of ['https://*/', 'https://*.com/x', 'https://*.', 'https://%2A.example/']) {
+    const fetched = asked(FETCH, { url }, generic);
+    assert.deepEqual(ids(fetched), ['proceed_once', 'proceed_always_tool', 'cancel'], url);
+    for (const id of ['proceed_always', 'proceed_always_and_save']) {
+      assert.deepEqual(grantFrom(id, fetched), [], url);
+    }
+  }
+  for (const server of ['*', 'git*', 'gith?b']) {
+    const strange = { ...MCP, name: `${server}__search` };
+    const mcp = asked(strange, {}, { kind: 'mcp', server, tool: 'search' });
+    assert.deepEqual(grantFrom('proceed_always_server', mcp), [], server);
+    assert.deepEqual(grantFrom('proceed_always_and_save', mcp), [], server);
+  }
+});
+
 test('a few commands can be allowed with any further words, and the option shows which', () => {
   const optionNames = (line: string) =>
     optionsFor(askedShell(line))

@@ -1,15 +1,16 @@
 /**
  * The options for a call that needs approval, and the rules that each option adds.
  *
- * For the shell, "Always allow" applies to the exact commands of the line. It is offered only if all of these commands
- * are plain words, because a rule cannot match other commands. It is not offered if the line writes to files or has
- * more than MAX_COMMANDS commands. For a few commands, "Always allow" can also apply to the first words, as in
- * `npm test`. The name of the option shows these words. For other tools, "Always allow" can apply to a file, a host, a
- * helper, the whole tool or an MCP server.
+ * For the shell, "Always allow" applies to the exact commands of the line. It is offered only if the commands assign no
+ * variables and all their words are literal, because a rule for an exact command cannot match anything else. It is not
+ * offered if the line writes to files or has more than MAX_COMMANDS commands. For a few commands, "Always allow" can
+ * also apply to the first words, as in `npm test`. The name of the option shows these words. For other tools, "Always
+ * allow" can apply to a file, a host, a helper, the whole tool or an MCP server. It is not offered for a host, an MCP
+ * tool or an MCP server whose name has a special meaning in a pattern, because the rule would also match other names.
  */
 import { defined, type JsonObject } from '../../base/index.ts';
 import type { ConfirmationOption, FileDiff } from '../../protocol/development-tool/index.ts';
-import { literalGlob } from '../files/glob-pattern.ts';
+import { isLiteralName, literalGlob } from '../files/glob-pattern.ts';
 import {
   commandOf,
   FETCH_TOOL,
@@ -21,7 +22,7 @@ import {
   type Subject,
 } from './policy.ts';
 import type { PolicyRule } from './rule.ts';
-import { exactPattern, prefixPattern } from '../shell/command-pattern.ts';
+import { exactCommand, exactPattern, prefixPattern } from '../shell/command-pattern.ts';
 import { parseCommandLine } from '../shell/parse.ts';
 import { readsOnlyInput } from '../shell/read-only-commands.ts';
 import type { SimpleCommand } from '../shell/simple-command.ts';
@@ -40,7 +41,7 @@ type OptionId =
 
 /** Maximum number of commands in a command line for which "Always allow" is offered. */
 const MAX_COMMANDS = 8;
-/** Maximum number of prefixes in the name of an option. */
+/** Maximum number of rules of an option with prefixes. Its name lists all of them. */
 const MAX_PREFIXES = 3;
 
 /** A call that needs approval. */
@@ -75,9 +76,12 @@ export function optionsFor(call: CallToApprove): ConfirmationOption[] {
   return Object.entries(names).flatMap(([id, name]) => (name ? [{ id, name }] : []));
 }
 
-/** Returns the MCP server of a call if a rule can match all of its tools. */
+/**
+ * Returns the MCP server of a call. Returns undefined for other calls, and if the server's name has a special meaning
+ * in a pattern.
+ */
 function serverOf(preview: Preview): string | undefined {
-  return preview.kind === 'mcp' && !preview.server.includes('*') ? preview.server : undefined;
+  return preview.kind === 'mcp' && isLiteralName(preview.server) ? preview.server : undefined;
 }
 
 /** Returns whether the rules of the option are also saved for later sessions. */
@@ -119,16 +123,17 @@ function narrowRules({ tool, args, preview, root }: CallToApprove): PolicyRule[]
   }
   if (tool.name === FETCH_TOOL) {
     const host = hostOf(args);
-    return host === undefined ? undefined : [allow(host)];
+    // A URL may have the host `*` or `*.com`.
+    return host !== undefined && isLiteralName(host) ? [allow(host)] : undefined;
   }
   // The names of helpers contain no characters that are special in a pattern.
   if (tool.name === TASK_TOOL) return [allow(helperIn(args))];
-  return preview.kind === 'mcp' && !tool.name.includes('*') ? [allow()] : undefined;
+  return preview.kind === 'mcp' && isLiteralName(tool.name) ? [allow()] : undefined;
 }
 
 /**
- * Returns the rules that allow these commands with any further words, or undefined if this is not offered. A filter at
- * the end of the line, such as `tail -5`, is allowed exactly as it is.
+ * Returns the rules that allow the commands of the line with any further words, or undefined if this is not offered. A
+ * filter of standard input, such as `tail -5`, is allowed only exactly as it is.
  */
 function prefixRules({ tool, args }: CallToApprove): PolicyRule[] | undefined {
   if (tool.name !== SHELL_TOOL) return undefined;
@@ -137,15 +142,15 @@ function prefixRules({ tool, args }: CallToApprove): PolicyRule[] | undefined {
     (command) =>
       prefixPattern(command) ?? (readsOnlyInput(command) ? exactPattern(command) : undefined),
   );
-  const offers = rules?.some((rule) => !isExact(rule)) === true && rules.length <= MAX_PREFIXES;
-  return offers ? rules : undefined;
+  if (!rules || rules.length > MAX_PREFIXES) return undefined;
+  const hasPrefix = rules.some(({ pattern = '' }) => exactCommand(pattern) === undefined);
+  return hasPrefix ? rules : undefined;
 }
 
-function isExact({ pattern = '' }: PolicyRule): boolean {
-  return pattern.endsWith(' $');
-}
-
-/** Returns the rules with the pattern of each command of the line, or undefined if a command has no pattern. */
+/**
+ * Returns the rules with the pattern of each command of the line. Returns undefined if a command has no pattern, or if
+ * the line is empty, has too many commands, writes to files or cannot be parsed.
+ */
 function shellRules(
   args: JsonObject,
   patternOf: (command: SimpleCommand) => string | undefined,
@@ -162,13 +167,17 @@ function shellRules(
   }));
 }
 
-/** Returns the start of the option's name, which says what the rules match. */
+/**
+ * Returns the first part of the names of the options with prefixes. This part says what their rules match. Returns
+ * undefined if these options are not offered.
+ */
 function prefixesOf(call: CallToApprove): string | undefined {
   const rules = prefixRules(call);
   if (!rules) return undefined;
-  const parts = rules.map((rule) =>
-    isExact(rule) ? `"${rule.pattern!.slice(0, -2)}"` : `"${rule.pattern}" with any further words`,
-  );
+  const parts = rules.map(({ pattern = '' }) => {
+    const exact = exactCommand(pattern);
+    return exact === undefined ? `"${pattern}" with any further words` : `"${exact}"`;
+  });
   return `Always allow ${parts.join(' and ')}`;
 }
 

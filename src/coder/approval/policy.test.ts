@@ -213,6 +213,24 @@ test('a denied command is found by any path, behind any wrapper, with options in
     'env A=1 git push',
     "bash -c 'git push'",
     'ls | xargs git push',
+    'ls | xargs --max-lines git push',
+    'ls | xargs --max-lines=2 git push',
+    'ls | xargs --replace git push',
+    'ls | xargs --replace=x git push x',
+    'ls | xargs -Ix -n1 git push',
+    "bash -oc pipefail 'git push'",
+    "bash -eoc pipefail 'git push'",
+    "bash -co pipefail 'git push'",
+    "bash -Oc extglob 'git push'",
+    "sh -oc errexit 'git push'",
+    "dash -oc errexit 'git push'",
+    "ksh -oerrexit -c 'git push'",
+    "bash -c - 'git push'",
+    "bash +c 'git push'",
+    "bash + -c 'git push'",
+    "bash +o errexit -c 'git push'",
+    "bash -lc 'git push'",
+    "bash -o keyword -c 'git push'",
     'find . -exec git push \\;',
     'x=$(git push)',
     '"git" pu\\sh',
@@ -221,7 +239,18 @@ test('a denied command is found by any path, behind any wrapper, with options in
   ]) {
     assert.equal(shell(rules, line), 'deny', line);
   }
-  for (const line of ['git $X', '$X push', 'bash -c "$X"', 'curl x | sh']) {
+  for (const line of [
+    'git $X',
+    '$X push',
+    'bash -c "$X"',
+    'curl x | sh',
+    'echo push | xargs -Ia -Ib git b',
+    'echo push | xargs -Ix -n1 git',
+    'echo push | xargs -E -Ix git',
+    "zsh -oc errexit 'git push'",
+    'bash -oc pipefail "$X"',
+    'xargs --unknown git push',
+  ]) {
     assert.equal(shell(rules, line), 'ask', line);
   }
   assert.equal(shell(rules, 'git pull'), 'allow');

@@ -1,16 +1,17 @@
 /**
  * Decides whether a call is allowed, needs a person's approval, or is denied.
  *
- * The last rule that matches decides, and if no rule matches, the mode decides. Two modes override rules: plan mode
- * denies calls that change something even if a rule allows them, and yolo mode does not ask if a rule asks. Built-in
- * rules come first, then the rules of the settings, then the rules of the session, which people add with "Always
- * allow".
+ * The last rule that matches decides, and if no rule matches, the mode decides. Two modes override rules. Plan mode
+ * denies calls that may change something, even if a rule allows them. Yolo mode allows calls for which a rule asks,
+ * unless another rule may deny them. Built-in rules come first, then the rules of the settings, then the rules of the
+ * session, which people add with "Always allow".
  *
  * The meaning of a rule's pattern depends on the tool. For the shell, the pattern is the first words of a command
  * (shell/command-pattern.ts). For tools with paths, it is a glob relative to the workspace. For `fetch_url`, it is a
- * host, and for `task` the name of a helper. A rule that allows must match the whole call, that is, each command of a
- * line and each file of a patch. A rule that asks or denies needs to match only a part of the call. If the parts of a
- * call get different decisions, the strictest one counts. A pattern never allows a command line that cannot be parsed.
+ * host. For `task`, it is the name of a helper. Each part of a call, such as a command of a line or a file of a patch,
+ * gets its own decision. The strictest decision counts. In this comparison, a part that matches no rule counts as
+ * `ask`. So rules allow a call only if they allow each of its parts. A rule with a pattern never allows a command line
+ * that cannot be parsed or that writes to files.
  */
 import { realpathSync } from 'node:fs';
 import type { JsonObject } from '../../base/index.ts';
@@ -31,12 +32,15 @@ const FOLDER_TOOLS: ReadonlySet<string> = new Set(['list_directory', 'glob', 'se
 export const FETCH_TOOL = 'fetch_url';
 export const SEARCH_TOOL = 'web_search';
 export const TASK_TOOL = 'task';
+/** The name of the helper without a file. */
+export const DEFAULT_HELPER = 'helper';
 
 export interface Policy {
   /**
-   * `ask`: calls that change nothing are allowed, and other calls need approval. `auto-edit`: edits are allowed too.
-   * `yolo`: all calls are allowed, except calls that a rule denies or may deny. `plan`: only calls that change nothing
-   * are allowed.
+   * Decides if no rule matches. `ask`: calls with the effects `read` and `talk` and commands that only read are
+   * allowed. Other calls need approval. `auto-edit`: edits are allowed too. `yolo`: all calls are allowed, except calls
+   * that a rule denies or may deny. `plan`: only calls with the effects `read` and `talk` are allowed. Other calls are
+   * denied, even if a rule allows them.
    */
   readonly mode: ApprovalMode;
   /** The root folder of the workspace. */
@@ -78,8 +82,8 @@ const TOOLS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Edits in these folders need approval even in auto-edit mode, because they could change Parley's own settings or
- * programs that run later.
+ * Edits in these folders need approval even in auto-edit mode, unless a later rule allows them. They could change
+ * Parley's own settings, or programs that run later.
  */
 const BUILT_IN: readonly PolicyRule[] = ['write_file', 'edit', 'apply_patch'].flatMap((tool) =>
   ['**/.git/**', '**/.parley/**'].map((pattern) => ({ tool, pattern, decision: 'ask' as const })),
@@ -166,10 +170,10 @@ function fileRules({ rules, root }: Policy, tool: string): PolicyRule[] {
 }
 
 /**
- * Returns a function that takes the real path of a file or folder, and returns whether the result of a tool may contain
- * it. Returns undefined if the result may contain all files, or if the tool has another effect than `read`. The rules
- * for the tool and the rules for reading files apply. If a person has approved the call, `approved` is true, and the result
- * may contain files for which a rule asks.
+ * Returns a function that takes the real path of a file or folder. The function returns whether the result of a tool
+ * may contain it. Returns undefined instead if the result may contain all files, or if the tool has another effect than
+ * `read`. The rules for the tool and the rules for reading files apply. If a person has approved the call, `approved`
+ * is true, and the result may contain files for which a rule asks.
  */
 export function resultFilter(
   policy: Policy,
@@ -197,8 +201,9 @@ export function resultFilter(
 }
 
 /**
- * Returns a function that takes the real path of a file or folder, and returns whether all tools that read files may
- * read it without approval. Returns undefined if they may read all files.
+ * Returns a function that takes the real path of a file or folder. The function returns whether all tools that read
+ * files may read it without approval. Returns undefined if they may read all files. If a rule without a pattern asks
+ * about one of these tools or denies it, the function accepts no file.
  */
 export function readFilter(policy: Policy): ((file: string) => boolean) | undefined {
   const readers = [READ_TOOL, ...FOLDER_TOOLS];
@@ -222,7 +227,7 @@ export const READS_ONLY: Verdict = {
   reason: 'the command only reads files of the workspace',
 };
 
-/** Returns whether commands need approval in this mode, unless they only read. */
+/** Returns whether commands need approval in this mode, unless they only read or a rule allows them. */
 export function asksForCommands({ mode }: Policy): boolean {
   return mode === 'ask' || mode === 'auto-edit';
 }
@@ -341,7 +346,7 @@ function commandVerdict(
 
 // Rules for paths, hosts and other calls
 
-/** A file or host that a call uses, with every name that a pattern may match. */
+/** A file, host or helper that a call uses, with every name that a pattern may match. */
 interface Target {
   readonly names: readonly string[];
   /** Compiles a pattern. Returns undefined if the pattern is invalid. */
@@ -350,8 +355,8 @@ interface Target {
 
 function verdict(rules: readonly PolicyRule[], targets: readonly Target[]): Verdict | undefined {
   if (targets.length === 0) {
-    // The call has no file or host to match. To be safe, a rule with a pattern does not allow the call, but can still
-    // ask or deny.
+    // The call has no file or host that a pattern could match. To be safe, a rule with a pattern never allows such a
+    // call, but asks or denies as if it matched.
     const rule = rules.findLast((one) => one.pattern === undefined || one.decision !== 'allow');
     return rule && said(rule);
   }
@@ -393,7 +398,7 @@ export function commandOf({ command }: JsonObject): string {
   return typeof command === 'string' ? command : '';
 }
 
-/** Returns the host of a `fetch_url` call. */
+/** Returns the host of a `fetch_url` call, or undefined if its URL is not valid or has no host. */
 export function hostOf({ url }: JsonObject): string | undefined {
   if (typeof url !== 'string') return undefined;
   return URL.parse(url)?.hostname.toLowerCase().replace(/\.$/, '') || undefined;
@@ -401,7 +406,7 @@ export function hostOf({ url }: JsonObject): string | undefined {
 
 /** Returns the name of the helper in a `task` call. A call without a name starts the default helper. */
 export function helperIn({ helper }: JsonObject): string {
-  return typeof helper === 'string' ? helper : 'helper';
+  return typeof helper === 'string' ? helper : DEFAULT_HELPER;
 }
 
 function nameMatcher(pattern: string): (name: string) => boolean {
@@ -417,7 +422,10 @@ function pathMatcher(pattern: string): ((file: string) => boolean) | undefined {
   }
 }
 
-/** Returns the path as it was given and the path with symbolic links resolved. Both are relative to the workspace. */
+/**
+ * Returns the path as it was given, and the path with symbolic links resolved if it differs. Both are relative to the
+ * workspace, or absolute if they are outside it.
+ */
 function namesOf(root: string, file: string): string[] {
   const written = path.resolve(root, file);
   return [...new Set([relative(root, written), relative(realPath(root), realPath(written))])];

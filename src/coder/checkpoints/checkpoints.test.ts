@@ -269,6 +269,30 @@ test('the list has the latest first, with what was noted, and another opening se
   await assert.rejects(checkpoints.take('x', { large: 'x'.repeat(100_000) }), TypeError);
 });
 
+test('a checkpoint whose note is damaged is left out, and the others can still be used', async (t) => {
+  const { checkpoints, dataFolder, at, put } = await opened(t);
+  await put('a.txt', 'a');
+  const first = await checkpoints.take('one');
+  const [head] = globSync('**/HEAD', { cwd: dataFolder });
+  const git = (...args: string[]) =>
+    execFileSync('git', ['--git-dir', path.join(dataFolder, path.dirname(head!)), ...args], {
+      encoding: 'utf8',
+      env: {
+        ...process.env,
+        GIT_AUTHOR_NAME: 'a',
+        GIT_AUTHOR_EMAIL: 'a',
+        GIT_COMMITTER_NAME: 'a',
+        GIT_COMMITTER_EMAIL: 'a',
+      },
+    }).trim();
+  const tree = `refs/checkpoints/${first.id}^{tree}`;
+  git('update-ref', 'refs/checkpoints/damaged', git('commit-tree', tree, '-m', 'no JSON'));
+  assert.deepEqual(await checkpoints.list(), [first]);
+  await put('a.txt', 'changed');
+  await checkpoints.restore(first.id);
+  assert.equal(await readFile(at('a.txt'), 'utf8'), 'a');
+});
+
 test('calls at the same time, from two openings too, are all kept in order', async (t) => {
   const { checkpoints, workspace, dataFolder, put } = await opened(t);
   const other = await openCheckpoints({ workspace, dataFolder });

@@ -5,10 +5,10 @@
  * A checkpoint is a commit without parents under refs/checkpoints/ID, with a JSON message. So each checkpoint can be
  * removed separately. Git stores content that several checkpoints have in common only once.
  *
- * These files are not in a checkpoint, and `restore` does not touch them: files ignored by .gitignore, folders such as
- * node_modules, files that are larger than MAX_FILE_BYTES or not readable, files whose names are not valid UTF-8, and
- * repositories inside the workspace. Of the permissions, only the executable bit is stored. Empty folders are not
- * stored.
+ * A checkpoint does not contain these files, and restoring it does not touch them: files ignored by .gitignore, folders
+ * such as node_modules, the data folder, files that are larger than MAX_FILE_BYTES or not readable, files whose names
+ * are not valid UTF-8, and repositories inside the workspace. Of the permissions, only the executable bit is stored.
+ * Empty folders are not stored.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -75,7 +75,7 @@ export interface Checkpoints {
     signal?: AbortSignal,
     extra?: JsonObject,
   ): Promise<Restored & { readonly before: Checkpoint }>;
-  /** Returns what `restore` would change. Changes no file. */
+  /** Returns the differences between the current files and the checkpoint. Changes no file. */
   changes(id: string, signal?: AbortSignal): Promise<CheckpointChanges>;
   /** Waits until all work in the queue has ended, and removes the index file of this process. */
   close(): Promise<void>;
@@ -106,13 +106,17 @@ const Note = z.object({
   skipped: z.array(z.string()),
 });
 
-/** Opens the workspace's checkpoints and creates their repository if needed. Throws a CheckpointError if this fails. */
+/**
+ * Opens the workspace's checkpoints and creates their repository if needed. Throws a CheckpointError if git is missing
+ * or fails.
+ */
 export async function openCheckpoints(options: CheckpointOptions): Promise<Checkpoints> {
   const workspace = await realpath(options.workspace);
   const name = createHash('sha256').update(workspace).digest('hex').slice(0, 16);
   const repository = path.join(path.resolve(options.dataFolder), 'checkpoints', name);
   const shared = path.join(repository, 'index');
-  // Each process has its own index file. A lock file of another process, or of a crashed process, cannot block it.
+  // Each process has its own index file. So the lock file of another process, or of a crashed process, does not block
+  // this process.
   const index = path.join(repository, `index-${randomBytes(6).toString('hex')}`);
   const place: Place = { repository, workspace, index };
   await explained(() => prepare(place, options.dataFolder));
@@ -215,7 +219,7 @@ function nameOf(at: number): string {
 }
 
 const ATTRIBUTES = '* -text -eol -crlf -ident -filter -diff -merge !working-tree-encoding\n';
-/** Folders that are always ignored, even in workspaces without a .gitignore. */
+/** Folders that are ignored even in workspaces without a .gitignore. */
 const EXCLUDED = ['node_modules/', '.venv/', '__pycache__/'];
 
 async function prepare({ repository, workspace }: Place, dataFolder: string): Promise<void> {
@@ -233,8 +237,8 @@ async function prepare({ repository, workspace }: Place, dataFolder: string): Pr
 }
 
 /**
- * Adds all files for a new checkpoint to the index. Also adds the files in `also`, even if they are ignored. Returns
- * the index as a tree, and the files that were skipped.
+ * Updates the index for a new checkpoint: adds all its files, and removes all others. Also adds the files in `also`,
+ * even if they are ignored. Returns the index as a tree, and the files that were skipped.
  */
 async function stage(place: Place, also: readonly string[], signal: AbortSignal | undefined) {
   const ls = async (...args: string[]) =>
@@ -326,12 +330,19 @@ async function all(place: Place, signal: AbortSignal | undefined): Promise<Check
   const fields = output.toString('utf8').split('\0');
   const checkpoints: Checkpoint[] = [];
   for (let at = 0; at + 1 < fields.length; at += 2) {
-    const note = Note.safeParse(JSON.parse(fields[at + 1]!));
-    if (note.success) {
-      checkpoints.push({ id: fields[at]!.trim().slice(REFS.length), ...note.data });
-    }
+    const note = noteIn(fields[at + 1]!);
+    if (note) checkpoints.push({ id: fields[at]!.trim().slice(REFS.length), ...note });
   }
   return checkpoints.toSorted((a, b) => b.at - a.at);
+}
+
+/** Returns the note in the message of a checkpoint, or undefined if the message is damaged. */
+function noteIn(message: string): z.infer<typeof Note> | undefined {
+  try {
+    return Note.parse(JSON.parse(message));
+  } catch {
+    return undefined;
+  }
 }
 
 async function drop(place: Place, ids: readonly string[]): Promise<void> {
@@ -347,8 +358,8 @@ async function saveIndex(index: string, shared: string): Promise<void> {
 }
 
 /**
- * Copies the index and its modification time. The time is kept, because git reads again every file that is not older
- * than the index.
+ * Copies the index and its modification time. Git reads again every file that is not older than the index. With a later
+ * time, git could miss a change.
  */
 async function copyIndex(from: string, to: string): Promise<void> {
   const { mtimeMs } = await stat(from);

@@ -13,10 +13,13 @@ import { absoluteFolders } from '../../base/files/index.ts';
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 const TIMEOUT_MS = 120_000;
 
-/** Thrown if git fails or cannot be run. The message is one line, with the last line of git's own error text if any. */
+/**
+ * Thrown if git fails or cannot be run. The message is one line. If git has exited with an error code, it contains the
+ * last line of git's error text.
+ */
 export class GitError extends Error {
   override readonly name = 'GitError';
-  /** The exit code, `missing` if git is not installed, or undefined if git has not exited normally. */
+  /** The exit code, `missing` if git is not installed, or undefined for any other failure, such as a timeout. */
   readonly code: number | 'missing' | undefined;
   constructor(message: string, code: GitError['code'], cause?: unknown) {
     super(message, { cause });
@@ -57,7 +60,7 @@ const SETTINGS = [
   'advice.addEmbeddedRepo=false',
 ].flatMap((setting) => ['-c', setting]);
 
-/** Runs git and returns its output. Throws a GitError, or the signal's reason if the signal is aborted. */
+/** Runs git and returns its output. Throws a GitError if git fails, or the signal's reason if the signal is aborted. */
 export async function git(
   place: Place,
   args: readonly string[],
@@ -81,7 +84,7 @@ export async function git(
         reject(signal?.aborted ? signal.reason : gitError(`git ${args[0]}`, error, stderr));
       else resolve(stdout);
     });
-    // If git ends before it has read its input, the reason is in its standard error.
+    // Git may end before it has read its input. This error is ignored, because the reason is in git's standard error.
     child.stdin?.on('error', () => {});
     child.stdin?.end(input);
   });

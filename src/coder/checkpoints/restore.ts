@@ -11,15 +11,18 @@ export interface Restored {
   /** Files that were added after the checkpoint and have now been removed. */
   readonly removed: readonly string[];
   /**
-   * Files that were not restored, because a folder, or a file that cannot be stored in a checkpoint, is now in their
-   * place. It is not overwritten, because it could not be brought back.
+   * Files that were not restored, because something else is now in their place: a folder, or a file that cannot be
+   * stored in a checkpoint. This folder or file is not overwritten, because it could not be brought back.
    */
   readonly blocked: readonly string[];
 }
 
 export interface CheckpointChanges {
   readonly files: readonly { readonly path: string; readonly change: 'add' | 'edit' | 'remove' }[];
-  /** The changes in the unified format. If the patch is long, only its beginning. */
+  /**
+   * The changes of the first MAX_COMPARED files, in the unified format. If the patch is long, only its beginning. Empty
+   * if git's output exceeds its size limit, or if git takes too long.
+   */
   readonly patch: string;
 }
 
@@ -63,13 +66,13 @@ async function changedFiles(place: Place, from: string, to: string, signal?: Abo
 }
 
 export interface RestoreOptions {
-  /** A checkpoint of the current files, which matches the index. */
+  /** A checkpoint of the current files. The index has the same content. */
   readonly now: string;
   /** The checkpoint to restore. */
   readonly target: string;
-  /** Current files that are not in `now`. */
+  /** Current files that were skipped when `now` was taken (`Checkpoint.skipped`). */
   readonly unkept: readonly string[];
-  /** Files that existed when `target` was taken but are not in `target`. */
+  /** Files that were skipped when `target` was taken (`Checkpoint.skipped`). */
   readonly absent: readonly string[];
 }
 

@@ -4,7 +4,7 @@ import { ApprovalMode } from '../approval/rule.ts';
 import { argument, CommandError, type CoderCommand, type CommandContext } from './command.ts';
 
 const MEANINGS: Readonly<Record<ApprovalMode, string>> = {
-  ask: 'the agent asks before every change',
+  ask: 'the agent asks before file edits, network access, and commands that do more than read',
   'auto-edit': 'the agent edits files without asking',
   yolo: 'the agent never asks',
   plan: 'the agent changes no files and runs no commands',

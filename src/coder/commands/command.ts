@@ -1,5 +1,6 @@
 /**
- * A slash command: its description for clients, and either a function to run or a prompt for the model.
+ * A slash command has a description for clients. It also has a function to run, a prompt for the model, or content for
+ * the model. A command that only groups subcommands has none of these three.
  *
  * The function of a command is executed as a run of the session, but it is not part of the conversation. It yields its
  * output like a custom agent. If it fails, it throws a CommandError with one line for the person.

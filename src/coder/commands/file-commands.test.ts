@@ -136,6 +136,22 @@ test('what is no command is said, and stops nobody', async (t) => {
   ]);
 });
 
+test('a file is ignored if its arguments could run commands', async (t) => {
+  const { mine, load } = await folders(t);
+  await mine('find.md', 'Find "{{args}}" in !{git log --grep="{{args}}"}');
+  await mine('good.md', 'Find "{{args}}" in !{git log --grep={{args}}}');
+  const { commands, problems } = await load();
+  assert.deepEqual(
+    commands.map(({ path }) => path),
+    [['good']],
+  );
+  assert.equal(problems.length, 1);
+  assert.match(
+    problems.join(),
+    /find\.md has \{\{args\}\} in !\{git log .*: write it outside of quotes/,
+  );
+});
+
 test("the user's own folder may be full of links", async (t) => {
   const { at, put, load } = await folders(t);
   await put('dotfiles/team/x.md', 'linked');

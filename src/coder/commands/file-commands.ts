@@ -6,7 +6,7 @@
  *
  * The typed arguments replace `$ARGUMENTS` or `{{args}}`. If the file has neither, they are appended. `!{git diff}` is
  * a shell command that runs before the model is called (template.ts). The policy applies to it, and the model gets its
- * output. The file may start with a header:
+ * output. In a shell command, the placeholder must be outside of quotes. The file may start with a header:
  *
  *   ---
  *   description: Fix an issue
@@ -23,7 +23,7 @@ import { FileError } from '../files/file-error.ts';
 import { parseFrontMatter, unquoted, type FrontMatterField } from '../files/front-matter.ts';
 import { readOwnFiles, type OwnFile, type OwnPlace } from '../files/own-files.ts';
 import type { CoderCommand } from './command.ts';
-import { fillTemplate, type Filled } from './template.ts';
+import { checkTemplate, fillTemplate, type Filled } from './template.ts';
 
 const COMMANDS = { folder: 'commands', what: 'command', depth: 4, max: 200 } as const;
 const MAX_ARGUMENTS = 16;
@@ -32,7 +32,7 @@ const MAX_DESCRIPTION = 500;
 const MAX_SHELL = 8;
 
 export interface FileCommand {
-  /** The names of the command, for example `['git', 'commit']` for /git commit. */
+  /** The names of the parent commands and of the command itself, for example `['git', 'commit']` for /git commit. */
   readonly path: readonly string[];
   readonly description: string;
   readonly arguments: readonly SlashCommandArgument[];
@@ -77,6 +77,7 @@ export function toCommands(files: readonly FileCommand[], depth = 0): CoderComma
 function readCommand({ names, source, file, text }: OwnFile): FileCommand {
   const { fields, body } = parseFrontMatter(text);
   if (body === '') throw new FileError('failed', `${file} is empty`);
+  checkTemplate(file, body);
   const { shell } = fillTemplate(body, '');
   if (shell.length > MAX_SHELL) {
     throw new FileError('too-large', `${file} has more than ${MAX_SHELL} commands in !{…}`);
@@ -107,7 +108,10 @@ function argumentsIn(field: FrontMatterField | undefined): SlashCommandArgument[
   return args.filter(({ name }) => name !== '').slice(0, MAX_ARGUMENTS);
 }
 
-/** Returns whether the text is a list in brackets, and not a single optional argument such as `[name]`. */
+/**
+ * Returns whether the brackets surround a list, as in `[a, b]`. In `[name]` and in `[a], [b]`, they mark optional
+ * arguments.
+ */
 function isList(text: string): boolean {
   const end = text.indexOf(']');
   const comma = text.indexOf(',');

@@ -1,6 +1,7 @@
 /**
  * The prompts of MCP servers as slash commands: `/SERVER:PROMPT first second`, or with names,
- * `/SERVER:PROMPT language=German text="Good morning"`. The last argument takes the rest of the line.
+ * `/SERVER:PROMPT language=German text="Good morning"`. The last argument takes the rest of the line, unless it is in
+ * quotation marks.
  */
 import { reasonOf } from '../../base/index.ts';
 import type { McpPromptArgument } from '../../agent/index.ts';
@@ -12,7 +13,10 @@ export function promptCommands({ prompts }: Pick<McpTools, 'prompts'>): CoderCom
   return prompts().map(commandOf);
 }
 
-/** Returns the name of the command for a prompt. Characters that are not valid in a command are replaced. */
+/**
+ * Returns the name of the command for a prompt. In the prompt's name, invalid characters are replaced, and only the
+ * first 64 characters are used.
+ */
 export function promptCommandName(server: string, prompt: string): string {
   return `${server}:${prompt.replaceAll(/[^\w.:-]+/g, '-').slice(0, 64)}`;
 }

@@ -44,8 +44,8 @@ const BUILT_IN: readonly CoderCommand[] = [
 
 /**
  * Returns the built-in command in a message if the command changes something outside the conversation. Otherwise
- * returns undefined. Custom commands are prompts for the model, so each change that they cause is a tool call with its
- * own approval.
+ * returns undefined. Custom commands are prompts for the model. Each change that they cause is a tool call, to which
+ * the policy applies.
  */
 export function changingCommand(
   message: Message,
@@ -68,9 +68,10 @@ export function builtInCommand({
 }
 
 /**
- * Returns whether a message is a built-in command with a function, also if its arguments are invalid. Such a message
- * never answers a question. Any other message can be an answer, such as `/tmp`: a reader of a task's log does not know
- * which files and MCP servers had commands when the message was sent.
+ * Returns whether a message is a built-in command that runs code (`run`) instead of prompting the model. Also returns
+ * true if the command cannot run, for example because its arguments are invalid. Such a message never answers a
+ * question. Any other message can be an answer, even if it starts with a slash, such as `/tmp`. The reason is that a
+ * reader of a task's log does not know which custom commands and MCP prompts existed when the message was sent.
  */
 export function runsAsFunction(message: Message): boolean {
   const typed = builtInCommand(message);
@@ -86,8 +87,8 @@ export function runsBesideQuestion(message: Message): boolean {
 
 /**
  * Loads the commands. Also returns lines about the files that were ignored. The files are read each time, because files
- * and trust may have changed. If `workspace` is undefined, only the user's commands are loaded. The prompts of `mcp`
- * are commands too.
+ * and trust may have changed. If `workspace` is undefined or not trusted, its command files are not read. The prompts
+ * of `mcp` are commands too.
  */
 export async function loadCommands(
   configFolder: string,

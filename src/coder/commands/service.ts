@@ -54,13 +54,14 @@ export interface CommandPlace extends GetAllSlashCommandsRequest {
 
 export interface CommandService {
   /**
-   * Returns the top-level commands with their subcommands. If the server has several workspaces and the request does
-   * not name one, the result contains no commands of a workspace.
+   * Returns the top-level commands with their subcommands. If the server has several workspaces and the request names
+   * neither a workspace nor an existing session, the result contains no commands of a workspace.
    */
   list(place?: CommandPlace, call?: Call): Promise<SlashCommand[]>;
   /**
    * Starts a command as a task. The response contains the task's id as `execution_id`. The task's events contain the
-   * output. Throws if the server has several workspaces and the request does not name one.
+   * output. If the command cannot run, no task is started, and the response contains the reason. Throws if the server
+   * has several workspaces and the request names neither a workspace nor an existing session.
    */
   execute(
     request: ExecuteSlashCommandRequest,
@@ -69,7 +70,7 @@ export interface CommandService {
   ): Promise<ExecuteSlashCommandResponse>;
 }
 
-/** Maximum number of resources that one message can mention. */
+/** Maximum number of mentioned resources that are read for one message. */
 const MAX_RESOURCES = 8;
 const MAX_TOLD = 1000;
 const BESIDE_KEY = 'temp:coder.beside';
@@ -78,13 +79,19 @@ export const BESIDE = { [BESIDE_KEY]: true };
 
 /** How the agent handles a message. */
 export interface ReadMessage {
-  /** The agent that handles the message. If a command is run as a function, its runner is the runner for commands. */
+  /**
+   * The agent that handles the message. If the message is a command without `prompt` and `content`, or a command that
+   * cannot run, the `runner` of this agent is the runner for commands.
+   */
   readonly agent: WorkspaceAgent;
   /** True if the message is not part of the conversation. */
   readonly aside: boolean;
   /** Calls to make before the model is called. */
   readonly opening: readonly ToolCallRequest[];
-  /** Returns the content of the message and of the files that the message mentions. The files are read from `files`. */
+  /**
+   * Returns the content of the message and of the files that the message mentions. The files are read from `files`, by
+   * default from the workspace on disk.
+   */
   readonly parts: (signal: AbortSignal, files?: Workspace) => Promise<readonly ContentPart[]>;
 }
 
@@ -128,7 +135,10 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
     return { kind: 'command', text, mayAsk: typed.command.asks?.(typed.args) === true };
   }
 
-  /** Loads the commands of a workspace. The person who runs the program is told about each file with a problem. */
+  /**
+   * Loads the commands of a workspace. If its agent is open, the person who runs the program is told once about each
+   * problem with a file.
+   */
   async function commandsIn(folder: string | undefined, agent: WorkspaceAgent | undefined) {
     const { commands, problems } = await loadCommands(configFolder, folder, agent?.mcp);
     for (const problem of problems) {

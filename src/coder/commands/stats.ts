@@ -25,7 +25,8 @@ function activityOf(events: readonly Event[]): string {
   const responses = own.flatMap(({ content }) => functionResponses(content));
   const failed = responses.filter(({ isError }) => isError === true).length;
   const spent = (own.at(-1)?.timestamp ?? 0) - (own[0]?.timestamp ?? 0);
-  return `${turns} turns, ${responses.length} tool calls (${failed} failed), in ${durationOf(spent)}`;
+  const calls = counted(responses.length, 'tool call');
+  return `${counted(turns, 'turn')}, ${calls} (${failed} failed), in ${durationOf(spent)}`;
 }
 
 function tokensOf({ byModel }: SessionCost): string[] {
@@ -34,7 +35,8 @@ function tokensOf({ byModel }: SessionCost): string[] {
 }
 
 function tallyText({ requests, inputTokens, outputTokens, cachedTokens }: Tally): string {
-  return `${requests} requests, ${inputTokens} tokens in (${cachedTokens} cached), ${outputTokens} out`;
+  const input = counted(inputTokens, 'token');
+  return `${counted(requests, 'request')}, ${input} in (${cachedTokens} cached), ${outputTokens} out`;
 }
 
 function costOf(spending: SessionCost): string {
@@ -46,9 +48,16 @@ function costOf(spending: SessionCost): string {
 
 function limitsOf({ maxTokens, maxCostUsd }: WorkspaceAgent['limits'] = {}): string[] {
   return [
-    ...(maxTokens === undefined ? [] : [`Limit: ${maxTokens} tokens`]),
-    ...(maxCostUsd === undefined ? [] : [`Limit: $${maxCostUsd}, for models with a known price`]),
+    ...(maxTokens === undefined ? [] : [`Limit: ${counted(maxTokens, 'token')}`]),
+    ...(maxCostUsd === undefined
+      ? []
+      : [`Limit: $${maxCostUsd} (models with an unknown price do not count)`]),
   ];
+}
+
+/** Returns a number with its noun, for example "1 turn" or "2 turns". */
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function durationOf(ms: number): string {

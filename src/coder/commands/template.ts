@@ -1,8 +1,11 @@
 /**
  * Inserts the typed arguments into the text of a command file. They replace `$ARGUMENTS` or `{{args}}`, or are
  * appended. `!{git diff}` is a command line, and the model gets its output. Arguments in a command line are quoted as
- * one word, so that they cannot add commands.
+ * one word, so that they cannot add commands. `checkTemplate` refuses a placeholder where this does not work.
  */
+import { oneLine, shorten, singleQuoted } from '../../base/index.ts';
+import { FileError } from '../files/file-error.ts';
+import { PLACEHOLDER, takesArguments } from './placeholder.ts';
 
 export interface Filled {
   readonly text: string;
@@ -10,15 +13,28 @@ export interface Filled {
   readonly shell: readonly string[];
 }
 
-const PLACEHOLDER = /\$ARGUMENTS\b|\{\{\s*args\s*\}\}/g;
-
 type Piece = { readonly kind: 'text' | 'shell'; readonly source: string };
 
+/** Throws a FileError if a placeholder in a command line is inside quotes, or at another place that is not safe. */
+export function checkTemplate(file: string, body: string): void {
+  for (const { kind, source } of piecesOf(body)) {
+    if (kind === 'text' || takesArguments(source)) continue;
+    const [placeholder = ''] = source.match(PLACEHOLDER) ?? [];
+    throw new FileError(
+      'failed',
+      `${file} has ${placeholder} in !{${shorten(oneLine(source), 80)}} where the arguments could run commands: write ` +
+        'it outside of quotes, as in !{grep {{args}} src}, and not in backticks, brackets, arithmetic, comments or ' +
+        'here-documents, nor after text that parley cannot check, such as "$(…)", ${x:-y} or [[ … ]]',
+    );
+  }
+}
+
+/** The body must have passed `checkTemplate`. */
 export function fillTemplate(body: string, typed: string): Filled {
   const shell: string[] = [];
   const texts = piecesOf(body).map(({ kind, source }) => {
     if (kind === 'text') return replaced(source, typed);
-    const line = replaced(source, typed === '' ? '' : quoted(typed)).trim();
+    const line = replaced(source, typed === '' ? '' : singleQuoted(typed)).trim();
     if (!shell.includes(line)) shell.push(line);
     return `(see the result of \`${line}\`)`;
   });
@@ -33,10 +49,6 @@ export function fillTemplate(body: string, typed: string): Filled {
  */
 function replaced(source: string, typed: string): string {
   return source.replaceAll(PLACEHOLDER, () => typed);
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 function piecesOf(body: string): Piece[] {
@@ -54,8 +66,8 @@ function piecesOf(body: string): Piece[] {
 }
 
 /**
- * Returns the position of the brace that closes the brace at `open`. Nested pairs are counted, so that a command may
- * contain braces.
+ * Returns the position of the brace that closes the brace at `open`, or undefined if there is none. Nested pairs are
+ * counted, so that a command may contain braces.
  */
 function closing(body: string, open: number): number | undefined {
   let depth = 0;

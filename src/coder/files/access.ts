@@ -45,8 +45,8 @@ export async function openAccess(folders: readonly string[], pin: boolean) {
       throw outside(path);
     },
     /**
-     * Opens a handle on the file or folder at the path. Throws if its real path is outside the workspace. `shown` is
-     * the path in the error message.
+     * Opens a handle on the file or folder at the path. Throws if its real path is outside the workspace, or in /proc,
+     * /sys or /dev. `shown` is the path in the error message.
      */
     openHandle: async (path: string, shown: string, noFollow = false): Promise<PathHandle> => {
       const held = await openPathHandle(path, { pin, noFollow });

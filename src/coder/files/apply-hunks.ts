@@ -1,8 +1,9 @@
 /**
- * Applies the hunks of a patch to a text. A hunk is found by its lines, after the previous hunk. If several places
- * match, the one nearest to the hunk's line number is used, or the first one if the hunk has no line number. If there
- * is no exact match, white space at the ends of lines is ignored. Lines that the hunk keeps stay as they are in the
- * file.
+ * Applies the hunks of a patch to a text. A hunk is found by its lines, after the previous hunk and after its own
+ * anchors. If several places match, a hunk that should be at the end of the file is applied there, if its lines match
+ * there. Otherwise the place nearest to the line number of the hunk is used, or the first place if the hunk has no line
+ * number. If there is no exact match, white space at the ends of lines is ignored. Lines that the hunk keeps stay as
+ * they are in the file.
  */
 import { FileError } from './file-error.ts';
 import { explainMissing } from './explain-missing.ts';

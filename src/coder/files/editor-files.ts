@@ -2,13 +2,13 @@
  * A workspace as an editor shows it: text files are read from the editor's buffers, which may have unsaved changes, and
  * written through the editor.
  *
- * Paths are checked first, with the same rules as for files on disk. The disk is used for everything that the editor
- * cannot do: for files that are not UTF-8 text or are larger than MAX_BUFFER_BYTES, for files that the editor cannot
- * read, and for removing a file or changing its mode. If the editor cannot write, changes are written to the disk, but
- * files with unsaved changes are refused.
+ * Paths are checked first, with the same rules as for files on disk. The disk is used for files that are not UTF-8
+ * text, are larger than MAX_BUFFER_BYTES, or cannot be read by the editor. Removing a file and changing its mode also
+ * happen on the disk. If the editor cannot write, changes are written to the disk, but files with unsaved changes are
+ * refused.
  */
 import type { EditorFiles } from '../../live/client/editor/index.ts';
-import { contentIn, isSameText } from './editor-text.ts';
+import { contentIn, isSameText, unsavedChanges } from './editor-text.ts';
 import { FileError } from './file-error.ts';
 import { decodeText } from './text.ts';
 import type { Workspace } from './workspace.ts';
@@ -63,10 +63,7 @@ export function withEditor(workspace: Workspace, files: EditorFiles): Workspace 
       const unsaved = !isSameText(bytes, saved.bytes);
       if (files.write) return { ...saved, bytes, buffer: { unsaved } };
       if (!unsaved) return saved;
-      throw new FileError(
-        'changed',
-        `${workspace.show(workspace.locate(path))} has unsaved changes in the editor; ask the user to save it`,
-      );
+      throw unsavedChanges(workspace.show(workspace.locate(path)));
     },
 
     async apply(changes, options) {

@@ -27,6 +27,12 @@ function plain(bytes: Buffer): string {
   return toLf(bytes.toString()).replace(/^\uFEFF/, '');
 }
 
+/** Returns the error for a file whose unsaved changes would be lost. */
+export function unsavedChanges(shown: string): FileError {
+  const message = `${shown} has unsaved changes in the editor; ask the user to save it`;
+  return new FileError('changed', message);
+}
+
 /** Writes a text. `shown` is the path in the error message. */
 export async function writeText(
   editor: EditorWriter,

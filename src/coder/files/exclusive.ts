@@ -1,4 +1,7 @@
-/** Changes of the user's own files, such as settings.json, that several processes may make at the same time. */
+/**
+ * Serializes the changes of the user's own files, such as settings.json. Several processes may want to change the same
+ * file at the same time.
+ */
 import path from 'node:path';
 import { backoffMs, pause } from '../../base/index.ts';
 import { prepareFile, tryLock, type FileLock } from '../../base/sqlite/index.ts';

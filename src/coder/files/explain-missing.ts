@@ -4,19 +4,21 @@
  */
 import { trimEndOf } from '../../base/index.ts';
 
-/** Limits of the search. Without these limits, the search could take longer than the edit. */
+/** Limits of the search and of the text that is shown. Without them, the search could take longer than the edit. */
 const MAX_LINES = 20_000;
 const MAX_PLACES_PER_LINE = 200;
 const MAX_WANTED_LINES = 1000;
 const MAX_COMPARED = 200;
 const SHOWN_LINES = 8;
 const SHOWN_CHARS = 200;
+const CHARS_BEFORE = 40;
 /** Minimum similarity of the line that is shown, from 0 (different) to 1 (equal). */
 const MIN_SIMILARITY = 0.5;
 
 /** Returns one or more sentences that explain what is wrong with the quote. They call the quote "old". */
 export function explainMissing(text: string, passage: string): string {
-  const lines = text.split('\n').slice(0, MAX_LINES);
+  const all = text.split('\n');
+  const lines = all.slice(0, MAX_LINES);
   const wanted = trimEndOf(passage.replace(/^\n+/, ''), '\n').split('\n');
   if (wanted.every((line) => line.trim() === '')) {
     return '"old" contains only white space.';
@@ -25,31 +27,34 @@ export function explainMissing(text: string, passage: string): string {
     return 'The lines of "old" start with numbers: remove the line numbers and tabs that read_file adds.';
   }
   const start = bestStart(lines, wanted) ?? mostSimilar(lines, wanted);
-  if (start === undefined) return 'The file has no similar passage: read it again.';
+  if (start === undefined) {
+    return all.length > MAX_LINES
+      ? `The first ${MAX_LINES} lines have no similar passage: read the file again.`
+      : 'The file has no similar passage: read it again.';
+  }
 
-  const found = wanted.map((_, at) => lines[start + at]);
+  const found = wanted.map((_, at) => all[start + at]);
   const bare = (line: string | undefined): string => (line ?? '').replaceAll(/\s+/g, ' ').trim();
   const place = `line ${start + 1}`;
   if (found.every((line, at) => bare(line) === bare(wanted[at]))) {
     const at = found.findIndex((line, index) => line !== wanted[index]);
     if (at === -1)
       return `It matches at ${place}, except for blank lines around it.\n${show(found, start)}`;
-    return (
-      `It matches at ${place}, except for white space: line ${start + at + 1} is ` +
-      `${quote(found[at])}, "old" has ${quote(wanted[at])}.`
-    );
+    const [is, has] = quotes(found[at], wanted[at]);
+    return `It matches at ${place}, except for white space: line ${start + at + 1} is ${is}, "old" has ${has}.`;
   }
   const at = found.findIndex((line, index) => bare(line) !== bare(wanted[index]));
+  const [is, has] = quotes(found[at], wanted[at]);
   const difference =
     found[at] === undefined
-      ? `the file ends before ${quote(wanted[at])}`
-      : `line ${start + at + 1} is ${quote(found[at])}, "old" has ${quote(wanted[at])}`;
+      ? `the file ends before ${has}`
+      : `line ${start + at + 1} is ${is}, "old" has ${has}`;
   return `The most similar passage is at ${place}; ${difference}.\n${show(found, start)}`;
 }
 
 /**
- * Returns the index of the line at which the passage would start so that most of its lines match, or undefined if too
- * few lines match.
+ * Finds the place at which the most lines of the passage match. A long line counts more than a short one. Returns the
+ * index of the line at which the passage would then start, or undefined if too few lines match.
  */
 function bestStart(lines: readonly string[], wanted: readonly string[]): number | undefined {
   const places = new Map<string, number[]>();
@@ -77,7 +82,7 @@ function bestStart(lines: readonly string[], wanted: readonly string[]): number 
 
 /**
  * Finds the line that is most similar to the longest line of the passage. Returns the index of the line at which the
- * passage would then start.
+ * passage would then start, or undefined if no line is similar enough.
  */
 function mostSimilar(lines: readonly string[], wanted: readonly string[]): number | undefined {
   const longest = wanted.reduce(
@@ -113,7 +118,15 @@ function show(found: readonly (string | undefined)[], start: number): string {
   return shown.join('\n');
 }
 
-/** Quotes a line, so that tabs and spaces are visible. */
-function quote(line: string | undefined): string {
-  return JSON.stringify((line ?? '').slice(0, SHOWN_CHARS));
+/**
+ * Quotes two lines that differ, so that tabs and spaces are visible. If the start of the lines is equal and too long to
+ * be shown, the quotes start shortly before the first difference.
+ */
+function quotes(one = '', other = ''): [string, string] {
+  let same = 0;
+  while (same < one.length && one[same] === other[same]) same += 1;
+  const from = same < SHOWN_CHARS ? 0 : same - CHARS_BEFORE;
+  const quote = (line: string) =>
+    (from > 0 ? '…' : '') + JSON.stringify(line.slice(from, from + SHOWN_CHARS));
+  return [quote(one), quote(other)];
 }

@@ -11,7 +11,10 @@ const TYPES = {
   'bad-path': 'invalid_arguments',
   'not-found': 'not_found',
   exists: 'conflict',
-  /** A folder instead of a file, a file instead of a folder, or something else, such as a device, a pipe or a socket. */
+  /**
+   * A folder instead of a file, a file instead of a folder, or something else, such as a device, a pipe, a socket or a
+   * symbolic link that leads to itself.
+   */
   'wrong-kind': 'invalid_arguments',
   'too-large': 'too_large',
   binary: 'invalid_arguments',
@@ -40,7 +43,10 @@ const REASONS: Readonly<Record<string, readonly [FileErrorCode, string]>> = {
   ENOENT: ['not-found', 'does not exist'],
   ENOTDIR: ['wrong-kind', 'is inside something that is not a folder'],
   EISDIR: ['wrong-kind', 'is a folder'],
-  ELOOP: ['outside', 'is a symbolic link that is broken or circular'],
+  ELOOP: [
+    'wrong-kind',
+    'cannot be resolved: it leads through too many symbolic links, or through a link that leads to itself',
+  ],
   EEXIST: ['exists', 'already exists'],
   EACCES: ['no-permission', 'cannot be accessed: permission denied'],
   EPERM: ['no-permission', 'cannot be accessed: operation not permitted'],

@@ -25,7 +25,7 @@ export interface FrontMatterField {
 }
 
 const HEADER = /^---[ \t]*\n(?:([^]*?)\n)?---[ \t]*(?:\n|$)/;
-/** The marks of text that starts on the next line. */
+/** A value that only marks text on the next lines: `>` or `|`, optionally with `+` or `-`. */
 const BLOCK = /^[>|][+-]?$/;
 
 export function parseFrontMatter(source: string): FrontMatter {
@@ -56,7 +56,10 @@ export function listIn(field: FrontMatterField | undefined): string[] {
   return all.map(unquoted).filter((item) => item !== '');
 }
 
-/** Returns the text without surrounding spaces and quotes. Quotes of several words, as in `"a", "b"`, stay. */
+/**
+ * Returns the text without surrounding spaces and quotes. In a text such as `"a", "b"`, the quotes stay, because they
+ * do not surround the whole text.
+ */
 export function unquoted(text: string): string {
   return text
     .trim()

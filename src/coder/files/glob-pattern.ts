@@ -2,8 +2,9 @@
  * Patterns for paths: `*` and `?` within a name, `**` for any number of folders, `[a-z]`, `{a,b}`. A pattern without a
  * slash matches names in any folder, as in .gitignore.
  *
- * The patterns come from models. They are not compiled to regular expressions, because matching a regular expression
- * can take exponential time. Here, the time is proportional to the length of the path times the length of the pattern.
+ * The patterns may come from models. They are not compiled to regular expressions, because matching a regular
+ * expression can take exponential time. Here, the time is at most proportional to the length of the path times the
+ * length of the pattern.
  */
 import { FileError } from './file-error.ts';
 
@@ -29,7 +30,8 @@ type Step = readonly Token[] | '**';
 
 /**
  * Returns a function that checks whether a relative path with slashes matches. If `anchored` is true, a pattern without
- * a slash matches only names in the root. Throws a FileError if the pattern is empty, too long or has too many braces.
+ * a slash matches only names in the root. Throws a FileError if the pattern is empty or too long, or if its braces
+ * expand to too many patterns.
  */
 export function compileGlob(
   pattern: string,
@@ -102,7 +104,7 @@ function closing(pattern: string, open: number): number | undefined {
   return undefined;
 }
 
-/** Splits at the commas that are not inside nested braces. */
+/** Splits at the commas that are neither escaped nor inside nested braces. */
 function split(inner: string): string[] {
   const parts = [''];
   let depth = 0;
@@ -119,9 +121,14 @@ function split(inner: string): string[] {
   return parts;
 }
 
-/** Returns a pattern that matches exactly this path. */
+/** Returns a pattern that, compiled with `anchored`, matches exactly this relative path. */
 export function literalGlob(path: string): string {
   return path.replaceAll(/[\\*?[\]{}]/g, '\\$&');
+}
+
+/** Returns whether the name, used as a pattern of `matchesName`, matches only itself. */
+export function isLiteralName(name: string): boolean {
+  return !/[*?]/.test(name);
 }
 
 /** Returns whether a name matches a pattern in which only `*` and `?` are special. */

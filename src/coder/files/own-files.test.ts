@@ -23,6 +23,29 @@ test('a file with an invalid name is ignored, and the message has the whole rule
   assert.match(problems[0]!, /_draft\.md is ignored: .* must start with a letter or a digit/);
 });
 
+test('a file of the workspace replaces a file of the user, even if there are already as many files as allowed', async (t) => {
+  const configFolder = await mkdtemp(path.join(tmpdir(), 'parley-own-'));
+  t.after(() => rm(configFolder, { recursive: true, force: true }));
+  const workspace = path.join(configFolder, 'workspace');
+  const own = path.join(workspace, '.parley', 'commands');
+  await mkdir(own, { recursive: true });
+  await mkdir(path.join(configFolder, 'commands'));
+  for (const name of ['a', 'b']) {
+    await writeFile(path.join(configFolder, 'commands', `${name}.md`), `user ${name}`);
+  }
+  for (const name of ['added', 'b', 'further']) {
+    await writeFile(path.join(own, `${name}.md`), `workspace ${name}`);
+  }
+  const { found, problems } = await readOwnFiles(
+    { configFolder, workspace, trusted: true },
+    { folder: 'commands', what: 'command', depth: 1, max: 2 },
+    ({ text }) => text,
+  );
+  assert.deepEqual(Object.fromEntries(found), { a: 'user a', b: 'workspace b' });
+  assert.equal(problems.length, 1);
+  assert.match(problems[0]!, /added\.md and others are ignored: there are more than 2 commands$/);
+});
+
 test('if a folder has too many names, a message says that the rest is ignored', async (t) => {
   const configFolder = await mkdtemp(path.join(tmpdir(), 'parley-own-'));
   t.after(() => rm(configFolder, { recursive: true, force: true }));

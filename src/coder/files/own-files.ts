@@ -28,7 +28,7 @@ export interface OwnPlace {
 }
 
 export interface OwnFile {
-  /** The names of the folders and of the file, without the extension. */
+  /** The names of the folders and of the file, without the extension. With `only`, only the names of the folders. */
   readonly names: readonly string[];
   readonly source: 'user' | 'workspace';
   /** The path where the file was found. It may contain links. */
@@ -57,9 +57,10 @@ export function workspaceOwnFolder(workspace: string, folder: OwnFolder): string
 }
 
 /**
- * Reads all files and converts each of them with `parse`, which throws an error with the file's problem. `problems` has
- * a line for each file that was ignored and for each folder that cannot be read. If there are more than `max` files or
- * more than MAX_ENTRIES names, one line covers all files beyond this number.
+ * Reads all files and converts each of them with `parse`. Returns the results in `found`. The key of a result is the
+ * file's `names`, joined with spaces. If `parse` throws, the file is ignored. `problems` has a line for each file that
+ * was ignored and for each folder that cannot be read. If there are more than `max` files or more than MAX_ENTRIES
+ * names, one line covers all files beyond this number.
  */
 export async function readOwnFiles<T>(
   { configFolder, workspace, trusted }: OwnPlace,
@@ -70,6 +71,7 @@ export async function readOwnFiles<T>(
   const problems: string[] = [];
   const { folder, what, max } = options;
   const load = async (root: string, source: OwnFile['source'], within?: string): Promise<void> => {
+    let isFull = false;
     for (const file of await filesIn(root, options, problems)) {
       const names = namesOf(root, file, options);
       if (!names.every((name) => OWN_NAME.test(name))) {
@@ -78,13 +80,18 @@ export async function readOwnFiles<T>(
         );
         continue;
       }
-      if (found.size >= max) {
-        problems.push(`${file} and others are ignored: there are more than ${max} ${what}s`);
-        return;
+      const key = names.join(' ');
+      // A file that replaces another one does not increase the number.
+      if (found.size >= max && !found.has(key)) {
+        if (!isFull) {
+          problems.push(`${file} and others are ignored: there are more than ${max} ${what}s`);
+        }
+        isFull = true;
+        continue;
       }
       try {
         const { path: real, text } = await read(file, within);
-        found.set(names.join(' '), await parse({ names, source, file, path: real, text }));
+        found.set(key, await parse({ names, source, file, path: real, text }));
       } catch (error) {
         problems.push(`${reasonOf(error)}: the ${what} is ignored`);
       }
@@ -112,7 +119,10 @@ function namesOf(root: string, file: string, { only }: OwnFilesOptions): string[
   return path.relative(root, file).slice(0, -'.md'.length).split(path.sep);
 }
 
-/** Returns the files in a folder and its subfolders, in the order of their names. */
+/**
+ * Returns the files in a folder and its subfolders, in the order of their names. Adds a line to `problems` for each
+ * folder that cannot be read, unless `root` does not exist.
+ */
 async function filesIn(
   root: string,
   { depth: maxDepth, only }: OwnFilesOptions,
@@ -127,7 +137,7 @@ async function filesIn(
       }
       return [];
     });
-    // In the folder of a skill, only this file is read.
+    // In a subfolder, such as the folder of a skill, only the file `only` is read.
     if (only !== undefined && depth > 1) {
       if (names.includes(only)) files.push(path.join(folder, only));
       return;

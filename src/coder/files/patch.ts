@@ -29,7 +29,7 @@ export interface FilePatch {
   /** The new path of a moved file. */
   readonly moveTo?: string;
   readonly hunks: readonly Hunk[];
-  /** Whether the file becomes executable. If undefined, this does not change. */
+  /** Whether the file becomes executable. If undefined, the executable bits are unchanged. */
   readonly executable?: boolean | undefined;
 }
 

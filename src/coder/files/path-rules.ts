@@ -1,8 +1,9 @@
 /**
  * Rules for paths. They need no access to the disk.
  *
- * Names that are equal on some file system are treated as equal on every system, because a workspace may move between
- * machines. For example, `.GIT`, `.git.`, `.g<zero width>it` and `GIT~1` are the same as `.git` on some systems.
+ * Names that some file system treats as equal are treated as equal on every system, because a workspace may move
+ * between machines. For example, `.GIT`, `.git.`, `.g<zero width>it` and `GIT~1` are the same as `.git` on some
+ * systems.
  */
 import { SYSTEM } from '../../base/system/index.ts';
 import { trimEndOf } from '../../base/index.ts';

@@ -58,7 +58,9 @@ export async function readLines(handle: ByteReader, options: WindowOptions): Pro
   };
   const close = (): void => {
     if (number >= offset && !full) {
-      const line = withoutCr(Buffer.concat(kept));
+      const bytes = Buffer.concat(kept);
+      // A CR is a part of the line end only if all bytes of the line were kept.
+      const line = bytes.length === length ? withoutCr(bytes) : bytes;
       const cut = line.length > maxLine;
       const shown = cut ? line.subarray(0, maxLine) : line;
       // The first line is always included, so that reading can continue after it.

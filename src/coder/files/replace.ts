@@ -1,6 +1,6 @@
 /**
  * Replaces a passage of a text. The comparison ignores whether lines end with LF or CRLF, because models write LF. The
- * replacement gets the line ends of the passage.
+ * replacement gets the line end of the line in which the passage starts.
  */
 import { toCrlf, toLf } from './text.ts';
 
@@ -12,11 +12,14 @@ export interface Match {
   readonly line: number;
 }
 
-/** Returns all occurrences of `passage` that do not overlap. `passage` must not be empty. */
+/**
+ * Returns the occurrences of `passage`. After each match, the search continues at its end, so matches do not overlap.
+ * `passage` must not be empty.
+ */
 export function findPassage(text: string, passage: string): Match[] {
   const plain = toLf(text);
   const wanted = toLf(passage);
-  // The positions in `plain` of the LFs before which a CR was removed.
+  // For each CRLF in `text`, the position of its LF in `plain`.
   const removed: number[] = [];
   for (let at = text.indexOf('\r\n'); at !== -1; at = text.indexOf('\r\n', at + 2)) {
     removed.push(at - removed.length);

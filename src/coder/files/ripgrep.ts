@@ -35,7 +35,11 @@ export async function ripgrepFile(): Promise<string> {
   return rgPath;
 }
 
-/** Runs ripgrep. If `onLine` returns false, ripgrep is stopped. If ripgrep was stopped early, returns the reason. */
+/**
+ * Runs ripgrep. If `onLine` returns false, ripgrep is stopped. Returns the reason if ripgrep was stopped early, or
+ * undefined if it ran to its end. Rejects with a FileError if ripgrep reports an error, and with the signal's reason if
+ * the signal is aborted.
+ */
 export async function ripgrep(
   folder: PathHandle,
   args: readonly string[],
@@ -83,7 +87,7 @@ export async function ripgrep(
   }
 }
 
-/** Splits bytes into lines. Skips lines that are longer than MAX_LINE and arrive in several chunks. */
+/** Splits bytes into lines. Skips a line if more than MAX_LINE bytes of it arrive before the chunk with its end. */
 function splitter(onLine: (line: string) => void): (bytes: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   let skipping = false;

@@ -1,9 +1,11 @@
 /**
  * Parses unified diffs, with and without the headers of git.
  *
- * The header of a hunk contains its position and its numbers of lines. Models often miscount these lines, so a hunk
- * ends at the first line that cannot belong to it. The numbers of lines are used only in ambiguous cases: `--- x` may be
- * a removed line or the header of the next file.
+ * The header of a hunk contains its position and its numbers of lines. Models often miscount these lines. So a hunk may
+ * have fewer lines, if another hunk, `diff --git` or the end of the patch follows. It may also have more lines, and
+ * then ends at the first line that cannot belong to it. `--- x` may be a removed line or the header of the next file.
+ * As long as the hunk has fewer lines than its header says, it is a removed line. After that, it is a header if a `+++`
+ * line follows.
  */
 import { badPatch, hunkLine, type FilePatch, type Hunk, type HunkLine } from './patch.ts';
 

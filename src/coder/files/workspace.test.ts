@@ -78,6 +78,15 @@ for (const pin of process.platform === 'linux' ? [true, false] : [false]) {
     assert.deepEqual(await readdir(outside), ['secret.txt']);
   });
 
+  test(`a link that leads to itself is not called outside, ${how}`, async (t) => {
+    const { workspace, at } = await makeWorkspace(t, {}, { pin });
+    await symlink('loop', at('loop'));
+    for (const path of ['loop', 'loop/a.txt']) {
+      await assert.rejects(workspace.openFile(path), refused('wrong-kind'), path);
+      await assert.rejects(put(workspace, path, 'x'), refused('wrong-kind'), path);
+    }
+  });
+
   test(`changes are made all or not at all, ${how}`, async (t) => {
     const { workspace, at, root } = await makeWorkspace(t, { a: '1', b: '2', gone: '3' }, { pin });
     const [a, b, gone] = await Promise.all(

@@ -1,5 +1,6 @@
 /**
- * The folders that the coding agent works in. The tools open, read and write files there only through this module.
+ * The folders that the coding agent works in. The tools for files open, read and write files there only through this
+ * module. Shell commands do not use it.
  *
  * A path from a model or a peer is relative to the first root, or absolute inside one of the roots. First, `..` is
  * resolved in the text. Then links are followed, and the real path must be inside a root too. On Linux, this is
@@ -41,7 +42,8 @@ interface OpenDiskFile extends OpenFile {
   readonly handle: FileHandle;
 }
 
-export interface Workspace extends Writer, Pick<Access, 'roots' | 'locate' | 'show'> {
+export interface Workspace
+  extends Pick<Writer, 'checkWritable'>, Pick<Access, 'roots' | 'locate' | 'show'> {
   /** Returns the real path, or undefined if the path does not exist. */
   realPath(path: string): Promise<string | undefined>;
   openFile(path: string): Promise<OpenFile>;
@@ -52,8 +54,14 @@ export interface Workspace extends Writer, Pick<Access, 'roots' | 'locate' | 'sh
    */
   read(path: string, maxBytes?: number): Promise<Snapshot | undefined>;
   /**
-   * Runs the work after all earlier work for any of these files. Only work that is passed to this method is queued, in
-   * all workspaces of this process.
+   * Applies all changes or none. Throws if a file differs from `before`. Returns the paths of the files whose content
+   * on disk differs from the new content. This happens if an editor has not saved them, or has reformatted them.
+   * Without an editor, the list is empty.
+   */
+  apply(...change: Parameters<Writer['apply']>): Promise<readonly string[]>;
+  /**
+   * Runs the work after all earlier work for any of these files. All workspaces of this process share the queue. Other
+   * reads and writes are not queued.
    */
   exclusively<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>;
 }
@@ -72,6 +80,7 @@ export async function openWorkspace(
 ): Promise<Workspace> {
   const access = await openAccess(folders, pin);
   const { roots, locate, show, openHandle } = access;
+  const writer = createWriter(access, own);
 
   async function openFile(path: string): Promise<OpenDiskFile> {
     const absolute = locate(path);
@@ -114,7 +123,12 @@ export async function openWorkspace(
     show,
     realPath,
     openFile,
-    ...createWriter(access, own),
+    checkWritable: (path) => writer.checkWritable(path),
+
+    async apply(...change) {
+      await writer.apply(...change);
+      return [];
+    },
 
     async openFolder(path) {
       const absolute = locate(path);

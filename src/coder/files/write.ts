@@ -3,7 +3,8 @@
  *
  * First all new content is written to temporary files next to the old files and flushed to the disk. Most errors happen
  * in this step, before any file has changed. Then the temporary files are renamed, and other files are removed. If one
- * of these changes fails, the earlier changes are undone. If an undo fails too, this file keeps its new state.
+ * of these changes fails, the earlier changes are undone. If an undo fails too, the affected file keeps its new
+ * content.
  *
  * If there is an editor, new files and files that were read from the editor are written through the editor, after the
  * same checks. If the editor refuses to write a file, the change fails. Moved files are written to the disk, because an
@@ -16,7 +17,7 @@ import { systemCode } from '../../base/index.ts';
 import type { EditorFiles } from '../../live/client/editor/index.ts';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { outside, type Access } from './access.ts';
-import { contentIn, writeText, type EditorWriter } from './editor-text.ts';
+import { contentIn, unsavedChanges, writeText, type EditorWriter } from './editor-text.ts';
 import { toFileError, FileError } from './file-error.ts';
 import { sameVersion, type PathHandle } from './path-handle.ts';
 import { isInside, protectedName } from './path-rules.ts';
@@ -46,7 +47,7 @@ export interface Change {
   readonly after: Buffer | undefined;
   /** Whether the file is executable. If undefined, the executable bits are unchanged. */
   readonly executable?: boolean | undefined;
-  /** The file whose mode and owner a new file gets. */
+  /** If set, a new file gets the mode and the owner of this file. */
   readonly like?: Snapshot | undefined;
 }
 
@@ -71,16 +72,16 @@ interface Staged {
 export interface Writer {
   /** Throws if tools may not write to the path. Creates nothing. */
   checkWritable(path: string): Promise<void>;
-  /**
-   * Applies all changes or none. Fails if a file differs from `before`. Returns the paths of files whose content on
-   * disk differs from the new content, because an editor has not saved or has reformatted them.
-   */
-  apply(changes: readonly Change[], options?: ApplyOptions): Promise<readonly string[]>;
+  /** Applies all changes or none. Throws if a file differs from `before`. */
+  apply(changes: readonly Change[], options?: ApplyOptions): Promise<void>;
 }
 
 export interface ApplyOptions {
   readonly editor?: EditorFiles;
-  /** If aborted, the earlier changes are undone. This is needed because an editor may wait long for a person. */
+  /**
+   * The signal is checked before each file is changed. If it is aborted, no further file is changed, and the earlier
+   * changes are undone. A write that an editor has begun is not interrupted, even if the editor waits for a person.
+   */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -90,7 +91,10 @@ export interface ApplyOptions {
 export function createWriter(access: Access, own: readonly string[]): Writer {
   const { roots, locate, show, rootOf, openHandle } = access;
 
-  /** Throws if the name is protected, if a protected name is a link to this path, or if it is in a folder of `own`. */
+  /**
+   * Throws if the path has a protected name, is outside the roots, or is in a folder of `own`. Also throws if `.git` or
+   * `.parley/settings.json` is a link, and the path is the target of the link or is inside the target.
+   */
   async function refuseProtected(absolute: string): Promise<void> {
     const root = rootOf(absolute);
     if (root === undefined) throw outside(show(absolute));
@@ -221,12 +225,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     const target = await destination(change.path, change.after === undefined);
     const shown = show(target);
     const editor = writerFor(change, files);
-    if (!editor && change.before?.buffer?.unsaved === true) {
-      throw new FileError(
-        'changed',
-        `${shown} has unsaved changes in the editor; ask the user to save it`,
-      );
-    }
+    if (!editor && change.before?.buffer?.unsaved === true) throw unsavedChanges(shown);
     const made: string[] = [];
     let folder: PathHandle | undefined;
     try {
@@ -268,6 +267,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
       const target = place.folder.at(place.name);
       await (temporary === undefined ? unlink(target) : rename(place.folder.at(temporary), target));
     } catch (error) {
+      signal?.throwIfAborted();
       throw toFileError(error, place.shown);
     }
   }
@@ -295,7 +295,6 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
           await settle(one, signal);
           done += 1;
         }
-        return [];
       } catch (error) {
         // An undo may fail for the same reason as the change. The other changes are still undone.
         for (const one of staged.slice(0, done).toReversed()) await undo(one).catch(() => {});
@@ -327,7 +326,7 @@ async function writeTemporary(
     await handle.writeFile(bytes);
     if (like !== undefined) {
       const mine = await handle.stat({ bigint: true });
-      // Only root may change the owner. For other users, the error is ignored.
+      // Most users may not change the owner. The file then keeps the current user as its owner.
       if (mine.uid !== like.uid || mine.gid !== like.gid) {
         await handle.chown(Number(like.uid), Number(like.gid)).catch(() => {});
       }
@@ -344,7 +343,10 @@ async function writeTemporary(
   }
 }
 
-/** Returns the mode with the executable bits set or cleared. Everyone who may read an executable file may run it. */
+/**
+ * Returns the mode with the executable bits set or cleared, or unchanged if `executable` is undefined. If the bits are
+ * set, everyone who may read the file may also run it.
+ */
 function modeLike(mode: number, executable: boolean | undefined): number {
   if (executable === undefined) return mode;
   return executable ? mode | ((mode & READ_BITS) >> 2) : mode & ~RUN_BITS;
@@ -359,8 +361,8 @@ async function undo({ change, place: { folder, name }, editor }: Staged): Promis
 }
 
 /**
- * Returns the editor if it can write this file. An editor writes new files that were not moved, and files that were
- * read from it.
+ * Returns the editor if it writes this file, or else undefined. An editor writes new files that were not moved, and
+ * files that were read from it. It cannot remove a file or change its mode.
  */
 function writerFor(
   { before, after, executable, like }: Change,

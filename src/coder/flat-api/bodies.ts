@@ -99,7 +99,7 @@ export const ListTasks = z.looseObject({
   cursor: z.string().max(1024).optional(),
 });
 
-/** Returns message metadata that contains the settings. */
+/** Returns message metadata that contains the settings, or undefined if there are no settings. */
 export function settingsMetadata(settings: Settings | undefined): Metadata | undefined {
   if (!settings) return undefined;
   const { workspacePath: workspace_path, autoExecute, mcpServers } = settings;

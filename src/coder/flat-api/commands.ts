@@ -30,7 +30,10 @@ export function flatCommand(command: SlashCommand): FlatCommand {
   };
 }
 
-/** Runs a command until it ends or asks a question. */
+/**
+ * Runs a command until it completes or asks a question, and returns its output. Throws if the command does not start or
+ * ends in another state.
+ */
 export async function executeCommand(
   commands: CommandService,
   asked: z.infer<typeof ExecuteCommand>,
@@ -77,7 +80,10 @@ function resolve(
   return { path, rest: args.slice(path.length - named.length) };
 }
 
-/** Follows the task until it ends or waits for an answer. */
+/**
+ * Follows the task until it ends or waits for an answer, or until the caller leaves. Returns its last state and its
+ * text.
+ */
 async function outcome(id: string, call: Call, handler: RequestHandler) {
   const stream = await handler.subscribe({ id, after: 0 }, call);
   const leave = (): void => stream.close();

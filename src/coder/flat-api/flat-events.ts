@@ -43,7 +43,7 @@ export interface FlatEvent {
 }
 
 interface FlatEventsOptions {
-  /** Whether the task existed before this request. If so, its initial state is not sent. */
+  /** Whether the task existed before this request. If so, its state at the start of the stream is not sent. */
   readonly known: boolean;
   /** The settings to send at the start of the stream. */
   readonly settings?: Awaited<ReturnType<WorkspaceAgents['overruling']>>;
@@ -86,7 +86,7 @@ export class FlatEvents {
     this.#state = state;
     const error = state === 'failed' && message ? { error: textOf(message.parts) } : {};
     const change: FlatEvent = { kind: 'state-change', state, ...error };
-    // Content is sent before the new state. Only the state `working` is sent before the content.
+    // If the new state is `working`, it is sent before the content. Any other new state is sent after the content.
     if (state === 'working') return [change, ...content];
     const cited = isTerminal(state) ? [...this.#pages.values()] : [];
     return [...content, ...cited.map(citation), change];

@@ -67,14 +67,14 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
     async open({ body, call, handler }) {
       const request = parseWith(StreamMessage, body ?? {}, 'body');
       const { taskId } = request;
-      // The settings of POST /tasks apply until the first message. If the client sends other settings, the stream
+      // The settings of POST /tasks take precedence over the settings in the first message. If these differ, the stream
       // starts with the settings in force.
       const task = taskId === undefined ? undefined : await handler.getTask({ id: taskId }, call);
       const settings =
         task && (await workspaces.overruling(settingsMetadata(request.agentSettings), task));
       const { agentSettings: _, ...withoutSettings } = request;
       const message = messageFrom(settings ? withoutSettings : request);
-      // In version 1.0, a stream starts with the task. It contains the state before the message.
+      // In version 1.0, a stream starts with the task, in its state before the message.
       const caller: Call = { user: call.user, version: '1.0', extensions: [EXTENSION_URI] };
       const stream = await handler.streamMessage({ message }, caller);
       const events = new FlatEvents({ known: taskId !== undefined, settings });

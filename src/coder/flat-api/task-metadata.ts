@@ -16,8 +16,12 @@ export async function taskMetadata(
   call: Call,
 ) {
   const task = await handler.getTask({ id }, call);
-  const agent = await agentFor(workspaces, task, call);
-  const around = agent ? await surroundings(agent, call) : { mcpServers: [], availableTools: [] };
+  const acquired = await acquireFor(workspaces, task, call);
+  // While the agent is held, it is not closed in favor of another workspace.
+  using _held = acquired?.hold();
+  const around = acquired
+    ? await surroundings(acquired.agent, call)
+    : { mcpServers: [], availableTools: [] };
   return { ...(await listed(workspaces, task, call)), ...around };
 }
 
@@ -41,14 +45,13 @@ async function listed(workspaces: WorkspaceAgents, { id, contextId, status }: Ta
   return { id, contextId, taskState: status.state, model };
 }
 
-/** Returns the agent of a task, or undefined if its workspace no longer exists or is no longer allowed. */
-async function agentFor(
-  workspaces: WorkspaceAgents,
-  task: Task,
-  call: Call,
-): Promise<WorkspaceAgent | undefined> {
+/**
+ * Acquires the agent of a task. Returns undefined if it cannot be opened, for example because its workspace no longer
+ * exists.
+ */
+async function acquireFor(workspaces: WorkspaceAgents, task: Task, call: Call) {
   try {
-    return (await workspaces.acquire({ ...sessionOwner(call, task.contextId), task })).agent;
+    return await workspaces.acquire({ ...sessionOwner(call, task.contextId), task });
   } catch (error) {
     if (error instanceof A2AError) return undefined;
     throw error;

@@ -16,7 +16,7 @@
  * A helper with `url` is a remote A2A agent. `key` is the name of the environment variable with its bearer token.
  */
 import { cutText, oneLine } from '../../base/index.ts';
-import { problemOf, SEARCH_TOOL, TASK_TOOL } from '../approval/policy.ts';
+import { DEFAULT_HELPER, problemOf, SEARCH_TOOL, TASK_TOOL } from '../approval/policy.ts';
 import { FileError } from '../files/file-error.ts';
 import { listIn, parseFrontMatter } from '../files/front-matter.ts';
 import { readOwnFiles, type OwnFile, type OwnPlace } from '../files/own-files.ts';
@@ -25,7 +25,7 @@ export interface LocalHelper extends CommonHelper {
   readonly kind: 'local';
   /** The text of the file, which is added to the instruction. */
   readonly text: string;
-  /** Patterns for the names of the helper's tools, or undefined for all tools of the agent. */
+  /** Patterns for the names of the helper's tools, or undefined for all tools that a helper can have. */
   readonly tools: readonly string[] | undefined;
   /** The name of the helper's model, or undefined for the model of the session. */
   readonly model: string | undefined;
@@ -52,9 +52,6 @@ export interface Helpers {
   /** One line for each file that was ignored, with the reason. */
   readonly problems: readonly string[];
 }
-
-/** The name of the helper without a file. */
-export const DEFAULT_HELPER = 'helper';
 
 const FILES = { folder: 'helpers', what: 'helper', depth: 1, max: 50 } as const;
 const FIELDS = ['name', 'description', 'tools', 'model', 'url', 'key'];

@@ -4,8 +4,9 @@
  * A hook can only refuse. The policy is applied first. If the policy denies a call, no hook runs. If a call needs a
  * person's approval, it still needs the approval after the hooks. So a hook never allows more than the policy does.
  *
- * If a hook fails, the person who runs the program gets a notice and the call continues. With `required`, the call is
- * refused instead.
+ * If a hook fails, the person who runs the program gets a notice, and the hook has no other effect. A hook with
+ * `required` that fails also refuses. If a hook refuses before a call, the call fails. If it refuses after a call, its
+ * reason is added to the result. If it refuses the end of a completed turn, the agent continues.
  */
 import {
   defined,
@@ -49,7 +50,10 @@ const MAX_NOTICE = 300;
 export function openHooks({ hooks = {}, agent, ...options }: HooksOptions) {
   const { beforeTool = [], afterTool = [], afterTurn = [] } = hooks;
 
-  /** Runs the hooks in order. Returns the reason of the first hook that refuses. */
+  /**
+   * Runs the hooks in order. Returns the reason of the first hook that refuses, or undefined if none refuses. A
+   * required hook that fails counts as a refusal.
+   */
   async function decide(
     list: readonly Hook[],
     input: JsonObject & { event: string },

@@ -7,8 +7,8 @@
  * not exist is left as it is, without an error, because people use @ for other purposes too.
  *
  * Files in the parts of a message are added in the same way. Images, PDF documents and text are added with their
- * content, any other file only with its name and size. A `file:` URI in the workspace is read. Other addresses are
- * passed to the model, but never fetched.
+ * content. Of any other file, and of an image or document that is too large, only the name and the size are added. A
+ * `file:` URI in the workspace is read. Other addresses are passed to the model, but never fetched.
  */
 import { opendir } from 'node:fs/promises';
 import { cutText, imageType, MAX_IMAGE_BYTES, sizeOf } from '../../base/index.ts';
@@ -71,7 +71,7 @@ export async function messageContext(
 
 const MENTION = /(?<=^|[\s([{<,;:"'`])@(?:"([^"\n]{1,1024})"|((?:\\.|[^\s\\]){1,1024}))/gu;
 
-/** Returns the names that a text mentions, unescaped. */
+/** Returns the names that a text mentions, unescaped and without duplicates, at most MAX_MENTIONS. */
 export function mentionsIn(text: string): string[] {
   const mentions = Array.from(text.matchAll(MENTION), ([, quoted, plain]) =>
     quoted === undefined ? plain!.replaceAll(/\\(.)/gu, '$1') : quoted,

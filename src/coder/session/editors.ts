@@ -16,7 +16,7 @@ const EDITOR_KEY = 'coder.editor';
 export class Editors {
   readonly #editors = new Map<string, Editor>();
 
-  /** Adds an editor and returns its id. The client's messages have this id as the `editor` of their user. */
+  /** Adds an editor and returns its id. In the client's messages, `user.editor` is this id. */
   add(editor: Editor): string {
     const id = randomUUID();
     this.#editors.set(id, editor);
@@ -27,7 +27,10 @@ export class Editors {
     this.#editors.delete(id);
   }
 
-  /** Returns the editor that started the turn, or undefined if it is no longer available. */
+  /**
+   * Returns the editor that started the turn. Returns undefined if no editor started it, or if the editor is no longer
+   * available.
+   */
   of(state: Pick<MutableState, 'get'>): Editor | undefined {
     const id = state.get(EDITOR_KEY);
     const editor = typeof id === 'string' ? this.#editors.get(id) : undefined;
@@ -35,7 +38,10 @@ export class Editors {
   }
 }
 
-/** Returns the state for a turn that this user starts. `before` is the state of the session. */
+/**
+ * Returns the change of the session's state at the start of a turn. It stores the id of this user's editor. If the user
+ * has no editor, it removes the id that an earlier turn stored. `before` is the session's state before the turn.
+ */
 export function editorState(user: User | undefined, before: State | undefined): State {
   const id = user?.['editor'];
   if (typeof id === 'string') return { [EDITOR_KEY]: id };

@@ -1,7 +1,7 @@
 /**
- * Error messages of failed turns. Peers get only a general message and a correlation id. The person who runs the
- * program gets the reason and the next step. These are shown in the terminal and by `parley -p`, and are written to the
- * log.
+ * Error messages of failed turns. Peers get only a message without internal details, and a correlation id. The person
+ * who runs the program gets the reason and the next step. These are shown in the terminal and by `parley -p`, and are
+ * written to the log.
  */
 import { trimEndOf } from '../../base/index.ts';
 import type { Event } from '../../agent/index.ts';

@@ -22,6 +22,20 @@ test('a file is saved for the user only, and the oldest files are removed', asyn
   assert.equal(path.dirname(odd ?? ''), path.dirname(last));
 });
 
+test('an old file that cannot be removed is reported, and the new file is still returned', async (t) => {
+  const data = await mkdtemp(path.join(tmpdir(), 'parley-mcp-files-'));
+  t.after(() => rm(data, { recursive: true }));
+  const folder = path.join(data, 'mcp-files');
+  // A folder is not removed like a file.
+  const odd = Array.from({ length: 200 }, (_, at) => path.join(folder, `2020${at}.bin`));
+  for (const each of odd) await mkdir(each, { recursive: true });
+  const problems: unknown[] = [];
+  const save = mcpFiles(data, (error) => void problems.push(error));
+  const file = await save({ bytes: Buffer.from('new'), mediaType: 'audio/wav' });
+  assert.equal(await readFile(file ?? '', 'utf8'), 'new');
+  assert.equal(problems.length, 1);
+});
+
 test('a folder that cannot be written is reported, and does not fail the call', async () => {
   const problems: unknown[] = [];
   const save = mcpFiles('/dev/null', (error) => void problems.push(error));

@@ -13,7 +13,7 @@ const MAX_TOTAL_BYTES = 200 * 1024 * 1024;
 
 /**
  * Returns a function that saves a file and returns its path. If the file cannot be saved, the function calls `failed`
- * and returns undefined.
+ * and returns undefined. If old files cannot be removed, it calls `failed` and still returns the path.
  */
 export function mcpFiles(dataFolder: string, failed: (error: unknown) => void): SaveMcpFile {
   const folder = path.join(dataFolder, 'mcp-files');
@@ -25,12 +25,12 @@ export function mcpFiles(dataFolder: string, failed: (error: unknown) => void): 
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await writeFile(file, bytes, { mode: 0o600, flag: 'wx' });
-      await removeOldest(folder);
-      return file;
     } catch (error) {
       failed(error);
       return undefined;
     }
+    await removeOldest(folder).catch(failed);
+    return file;
   };
 }
 

@@ -75,7 +75,10 @@ function addressed({ server }: LoggedServer) {
   return { url, oauth };
 }
 
-/** Returns an HTTP server that receives the redirect of the browser. Requests without the correct state get 404. */
+/**
+ * Returns an HTTP server that receives the redirect of the browser. Requests with another path or without the correct
+ * state get 404.
+ */
 function listen(state: string, answer: (query: URLSearchParams) => void): Server {
   return createServer((request, response) => {
     // Any program on this machine may send a request. The target may be an invalid URL, for example `//`.

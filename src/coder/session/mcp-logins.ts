@@ -93,8 +93,8 @@ export function storedAuthorization(
 
 /**
  * Returns the `fetch` function for a login. The MCP server chooses the address of the authorization server, so this
- * address must not be in a private network. There are two exceptions: the host of the MCP server itself, and this
- * machine if the MCP server is on this machine too.
+ * address must not be in a private network. There are three exceptions: the networks in `allowNetworks`, the host of
+ * the MCP server itself, and this machine if the MCP server is on this machine too.
  */
 export function oauthFetch(
   url: string,

@@ -18,13 +18,14 @@ export interface McpSamplingOptions {
 }
 
 export function mcpSampling(server: string, { guard, modelOf, failed }: McpSamplingOptions): Tool {
-  const description = `The MCP server ${server} wants an answer of the model to this request`;
+  const description = `The MCP server ${server} asks the model to answer this request`;
   const asked = samplingTool({
     server,
     modelOf: ({ state }) => modelOf((key) => state.get(key)),
     used(model, usage, { agent, runId, callId, state }) {
       // The usage is recorded for a call of the main agent, because only these calls are in the session. If a helper
-      // called the server's tool, it is recorded for the `task` call, whose id is the id of the helper's run.
+      // called the server's tool, the usage is recorded for the `task` call. The id of this call is the id of the
+      // helper's run.
       const call = agent === guard.agent ? callId.slice(0, callId.lastIndexOf('/')) : runId;
       noteCallUsage(state, call, model, usage);
     },

@@ -32,7 +32,7 @@ const RETRY_TIMEOUT_MS = 100;
 /** Maximum length of the instructions of one server, and of all servers together, in characters. */
 const MAX_INSTRUCTIONS = 4_000;
 const MAX_ALL_INSTRUCTIONS = 16_000;
-/** Delay before the prompts of a server are read again, because they changed while they were read. */
+/** If the prompts of a server change while they are read, they are read again after this delay. */
 const REREAD_MS = 100;
 const NOT_YET = 'the server has not answered yet; its tools are left out until it does';
 
@@ -211,7 +211,10 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions) {
       };
       return Promise.all(found.map(detailed));
     },
-    /** Returns the instructions of the connected servers about their use, for the system instruction of the model. */
+    /**
+     * Returns the instructions of the connected servers about their use, for the system instruction of the model.
+     * Returns undefined if there are none.
+     */
     instructions() {
       const said = sets.flatMap(({ name, set }) => {
         const text = set.instructions()?.trim() ?? '';
@@ -221,7 +224,7 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions) {
     },
     /**
      * Returns the call that reads the resource in a mention `SERVER:URI`. Returns undefined if the mention has another
-     * form, or if the server cannot read resources.
+     * form, or if the server is unknown, unavailable or has no resources.
      */
     async resourceCall(mention: string, signal: AbortSignal): Promise<ToolCallRequest | undefined> {
       const [, server, uri] = /^([^:/]+):([a-z][\w+.-]*:.+)$/i.exec(mention) ?? [];
@@ -242,7 +245,7 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions) {
   };
 }
 
-/** Connects to each server once, and returns the number of its tools or the problem. */
+/** Connects to each enabled server once, and returns the number of its tools or the problem. */
 export async function probeMcp(
   servers: McpServers,
   { cwd, logins }: { readonly cwd: string; readonly logins: LoginPlace },
@@ -267,7 +270,10 @@ export async function probeMcp(
 interface Look {
   /** Lists the server's tools. Rejects after the timeout. */
   tools(signal: AbortSignal): Promise<readonly Tool[]>;
-  /** Connects to the server in the background. Calls `report` with the problem, or with undefined after a success. */
+  /**
+   * Connects to the server in the background. Calls `report` with the problem, or with undefined after a success. If
+   * the server is slow, `report` is called twice: after the timeout, and when the server has answered.
+   */
   first(signal: AbortSignal, report: (problem: string | undefined) => void): void;
 }
 

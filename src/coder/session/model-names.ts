@@ -13,7 +13,7 @@ import type { CommonOptions } from './workspace-agent.ts';
 const MAX_CACHED = 1000;
 
 export class ModelNames {
-  /** The names of the models that a session can select. */
+  /** The names of the models that are offered to a session. A session may also select another model. */
   readonly choices: readonly string[];
   readonly #sessions: SessionStore;
   readonly #default: Model;

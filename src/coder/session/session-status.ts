@@ -19,7 +19,7 @@ type Agent = Pick<WorkspaceAgent, 'model' | 'modelOf' | 'mode' | 'loosest' | 'pr
 
 /**
  * Returns the status of a session for the run `runId`. If another run, such as a command, has rewound the conversation
- * since this run started, the token count ignores this.
+ * since this run started, the token count ignores the rewind.
  */
 export function sessionStatus(
   { events, state }: Pick<Session, 'events' | 'state'>,

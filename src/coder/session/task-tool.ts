@@ -2,9 +2,9 @@
  * The `task` tool, which gives a job to a helper. The helper works in its own conversation and returns a report. Users
  * see the helper's calls, thoughts and questions with the helper's name.
  *
- * A call without the argument `helper` starts the default helper, which has the model of the session and the tools of
- * the agent, except `web_search` and `task`. A helper with a file (helpers/definition.ts) has at most these tools. They
- * are the same tools, so the policy of the session applies to each call. A helper cannot call other helpers.
+ * A call without the argument `helper` starts the default helper. It has the model of the session and the tools of the
+ * agent, except `web_search` and `task`. A helper with a file (helpers/definition.ts) has at most these tools. They are
+ * the same tools, so the policy of the session applies to each call. A helper cannot call other helpers.
  *
  * A remote helper is an A2A agent. The prompt leaves this machine, so a call needs approval like other requests to the
  * network.
@@ -25,19 +25,14 @@ import {
 } from '../../agent/index.ts';
 import { remoteAgent } from '../../bridge/index.ts';
 import { guarded, type GuardOptions } from '../approval/guard.ts';
-import { TASK_TOOL } from '../approval/policy.ts';
+import { DEFAULT_HELPER, TASK_TOOL } from '../approval/policy.ts';
 import { matchesName } from '../files/glob-pattern.ts';
 import type { CoderTool, Effect } from '../tools/tool.ts';
 import { defineTool } from '../tools/define-tool.ts';
 import { fullReason, isModelFailure, publicReason } from './failure.ts';
 import { helperFailed, type Notify } from './notices.ts';
 import { noteUsage } from './usage.ts';
-import {
-  DEFAULT_HELPER,
-  type HelperDefinition,
-  type LocalHelper,
-  type RemoteHelper,
-} from '../helpers/definition.ts';
+import type { HelperDefinition, LocalHelper, RemoteHelper } from '../helpers/definition.ts';
 
 const Arguments = z.strictObject({
   prompt: z
@@ -74,8 +69,8 @@ const MAX_REPORT = 200_000;
 
 /**
  * Returns the displayed name of the agent or server behind a call. For a `task` call, this is the name of the helper,
- * or the name of the job if the call does not name a helper. For any other call, it is the name of the MCP server whose
- * tool is called.
+ * or the name of the job if the call does not name a helper. If the call has neither name, it is the name of the
+ * default helper. For any other call, it is the name of the MCP server whose tool is called.
  */
 export function speakerOf(
   call: { readonly tool_name: string; readonly input_parameters: JsonObject } | undefined,
@@ -242,8 +237,8 @@ function limited(
 }
 
 /**
- * Returns a function that returns the agent of a remote helper. The agents are kept, so that the card of an agent is
- * fetched only once. `guardedFetch` is used for addresses in files of a workspace.
+ * Returns a function that returns the agent of a remote helper. Recently used agents are kept, so that their cards are
+ * not fetched again. `guardedFetch` is used for addresses in files of a workspace.
  */
 export function remoteHelpers(guardedFetch: typeof fetch): (helper: RemoteHelper) => Agent {
   const agents = new BoundedMap<Agent>(64);

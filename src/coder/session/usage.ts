@@ -3,7 +3,8 @@
  *
  * The usage is computed from the session's events, so that every process gets the same result. A helper's own session
  * ends with the helper's job. Therefore the usage of the helper is stored in the state of the session that called the
- * helper, under the id of the call. The tokens that an MCP server uses by sampling are stored in the same way.
+ * helper, under the id of the call. The tokens of a web search, and the tokens that an MCP server uses by sampling, are
+ * stored in the same way.
  */
 import type { JsonValue } from '../../base/index.ts';
 import * as z from 'zod';

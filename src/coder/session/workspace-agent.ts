@@ -1,5 +1,6 @@
 /**
- * The agent of one workspace, with its tools, its policy and its checkpoints. Sessions in the same workspace share it.
+ * The agent of one workspace, with its tools, its policy and its checkpoints. Sessions in the same workspace with the
+ * same settings share it.
  */
 import { defined, type JsonObject } from '../../base/index.ts';
 import { guardedFetch } from '../../base/net/index.ts';
@@ -74,7 +75,7 @@ export interface CommonOptions {
   readonly model: Model;
   /** Returns the model with this name, for sessions that select another model. Default: `resolveModel`. */
   readonly resolve?: (name: string) => Model;
-  /** The names of other models that sessions can select, for lists. */
+  /** The names of other models, for lists of the models to choose from. */
   readonly models?: readonly string[];
   /**
    * Shows a notice to the person who runs the program, for example about a model or an MCP server. Default: writes it
@@ -285,7 +286,10 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
   }
   const byName = new Map([...own, search, ...mine.plain].map((tool) => [tool.name, tool]));
 
-  /** Returns the tool's value for these arguments, or undefined if the tool is unknown or the arguments are invalid. */
+  /**
+   * Returns what `read` returns for a tool. Returns undefined if the tool is unknown, or if `read` throws because the
+   * arguments are invalid.
+   */
   function ofTool<T>(name: string, read: (tool: CoderTool) => T): T | undefined {
     const tool = byName.get(name);
     try {
@@ -302,8 +306,8 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
     loosest,
     workspace,
     /**
-     * Returns the workspace with the files as they are in the editor that started the turn, or the workspace on disk if
-     * there is no such editor. The state contains the editor's id.
+     * Returns the workspace with the files as they are in the editor that started the turn. If there is no such editor,
+     * returns the workspace on disk. The state contains the editor's id.
      */
     viewOf,
     model,
@@ -324,7 +328,9 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
       plugins: [changesPlugin(options.changes), endPlugin(hooks)],
       limits: defined({ steps: settings.limits?.maxSteps }),
     }),
-    /** The tools with the workspace's model, except the tools in `own` and the tools of MCP servers. */
+    /**
+     * The tools of a session that uses the workspace's model, except the tools in `own` and the tools of MCP servers.
+     */
     tools: [...basic, ...searchOf(model)],
     /** The tools that depend on files: `task` with its helpers, and `skill`. */
     own: { ...mine.toolset(model), load: mine.load },
@@ -333,7 +339,10 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
     savedRules,
     /** Returns the checkpoints, or undefined if they cannot be opened, for example because git is missing. */
     checkpoints,
-    /** Describes a call in one line, for people. */
+    /**
+     * Describes a call in one line, for people. Returns undefined for a tool of an MCP server or an unknown tool, and
+     * if the arguments are invalid.
+     */
     describe: (name: string, args: JsonObject) => ofTool(name, (tool) => tool.describe(args)),
     /** Returns whether a shell command is running in the background. */
     busy: () => shell.jobs().some((job) => job.outcome() === undefined),
@@ -361,7 +370,7 @@ function endPlugin(hooks: CoderHooks): Plugin {
     async afterRun(outcome, { session }) {
       if ((outcome !== 'failed' && outcome !== 'aborted') || isDelegatedSession(session)) return;
       const how = outcome === 'failed' ? 'failed' : 'stopped';
-      // The run is over, so nothing can stop the hook but its own timeout.
+      // The run is over, so its signal cannot stop the hook. Only the hook's own timeout can.
       const { signal } = new AbortController();
       await hooks.afterTurn(session, how, undefined, signal).catch(() => undefined);
     },

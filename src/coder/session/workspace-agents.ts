@@ -136,7 +136,7 @@ export async function openWorkspaceAgents(options: WorkspaceAgentsOptions) {
     return folder;
   }
 
-  /** Returns the settings of the session, or undefined if the session has not begun. */
+  /** Returns the settings of the session, or undefined if no message has determined them yet. */
   async function sessionSettings(
     owner: SessionOwner,
     known?: State,
@@ -159,7 +159,10 @@ export async function openWorkspaceAgents(options: WorkspaceAgentsOptions) {
     return reserved ? { ...begun, ...reserved } : (begun ?? (first && {}));
   }
 
-  /** Throws if the client's settings differ from the settings in force. A missing setting is not a difference. */
+  /**
+   * Throws if the client's settings differ from the settings in force. A setting that the client leaves out is not a
+   * difference.
+   */
   async function requireEqual(asked: AgentSettings | undefined, force: AgentSettings) {
     if (!asked) return;
     const different = await firstDifference(asked, force);
@@ -190,6 +193,7 @@ export async function openWorkspaceAgents(options: WorkspaceAgentsOptions) {
 
   /**
    * Returns the agent for these settings, and opens it if necessary. Sessions with the same settings share an agent.
+   * Throws if too many other agents are in use.
    */
   function agentFor(choice: Choice): Opened {
     const name = nameOf(choice);

@@ -3,7 +3,7 @@
  *
  *   ${NAME}, ${env:NAME}   the variable. It must be set
  *   ${NAME:-default}       the variable, or the default if it is not set or empty
- *   $NAME                  the variable, in upper case. If it is not set, the text stays as it is
+ *   $NAME                  the variable, if NAME is in upper case. If it is not set, the text stays as it is
  *
  * Variables are replaced only for servers in the settings. They are never replaced for servers of a client, because the
  * client could then read the user's keys.

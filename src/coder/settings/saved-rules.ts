@@ -9,7 +9,7 @@ export interface SavedRulesOptions {
   readonly root: string;
   /** The rules of the settings when the agent was opened. */
   readonly rules: readonly PolicyRule[];
-  /** How many of these rules are the user's. They come first, and the workspace's rules after them. */
+  /** How many of these rules are the user's. The user's rules come before the workspace's rules. */
   readonly userRules: number;
   readonly changes: RuleChanges;
   /** How many rules in `changes` had been saved before the settings were read. The settings contain them. */
@@ -29,7 +29,7 @@ export function openSavedRules(options: SavedRulesOptions) {
   const { saved, removed } = options.changes;
   const remaining = (list: readonly PolicyRule[]) =>
     list.filter((rule) => !removed.has(JSON.stringify(rule)));
-  /** The rules are in the same order as after a restart: a saved rule is the user's last rule. */
+  /** A saved rule comes after the user's earlier rules and before the workspace's rules, as after a restart. */
   const current = () =>
     remaining([...rules.slice(0, count), ...saved.slice(known), ...rules.slice(count)]);
   const isHere = ({ workspace }: PolicyRule) => workspace === undefined || workspace === root;
@@ -42,7 +42,10 @@ export function openSavedRules(options: SavedRulesOptions) {
       removed.delete(JSON.stringify(rule));
       saved.push(rule);
     },
-    /** Returns the rules that apply to this workspace: `own` from the user's settings, `others` from the workspace's. */
+    /**
+     * Returns the rules that apply to this workspace: `own` from the user's settings, and `others` from the workspace's
+     * settings.
+     */
     async list() {
       const own = (await userRules(configFolder)).filter(isHere);
       const texts = new Set(own.map((rule) => JSON.stringify(rule)));
@@ -51,7 +54,10 @@ export function openSavedRules(options: SavedRulesOptions) {
       );
       return { own, others };
     },
-    /** Removes the rules that allow something and have this id from the user's settings. Returns the removed rules. */
+    /**
+     * Removes rules from the user's settings: those with this id that allow something and apply to this workspace.
+     * Returns the removed rules.
+     */
     async remove(id: string): Promise<readonly PolicyRule[]> {
       const found = await removeRules(
         configFolder,

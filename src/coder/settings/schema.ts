@@ -99,7 +99,7 @@ const Notify = z.strictObject({
     .optional()
     .describe('What is posted. By default, everything.'),
   details: Flag.describe(
-    'Post the title of a call too, which has file names and commands. Default: false.',
+    'Also post the title of a call, which contains file names and commands. Default: false.',
   ),
 });
 export type NotifySettings = z.infer<typeof Notify>;
@@ -184,7 +184,7 @@ export const Settings = z.strictObject({
     "Whether the agent has the tool web_search, if the model's provider offers a search. The search sends the query to the provider of the model. Default: true.",
   ),
   approval: ApprovalMode.optional().describe(
-    'ask: ask before every change; auto-edit: edit files without asking; yolo: never ask; plan: only read.',
+    'ask: ask before file edits, network access, and commands that do more than read; auto-edit: the same, but edit files without asking; yolo: never ask; plan: only read.',
   ),
   policy: z
     .array(PolicyRule)
@@ -214,7 +214,8 @@ export type Settings = z.infer<typeof Settings>;
 export function settingsJsonSchema(): Record<string, unknown> {
   return {
     title: 'Settings of Parley',
-    description: 'settings.json in ~/.config/parley, and in .parley of a trusted workspace',
+    description:
+      'settings.json in ~/.config/parley (or $XDG_CONFIG_HOME/parley), and in .parley of a trusted workspace',
     ...z.toJSONSchema(Settings, { io: 'input' }),
   };
 }

@@ -26,7 +26,10 @@ const MAX_FILE_BYTES = 1024 * 1024;
 const HOOK_EVENTS = ['beforeTool', 'afterTool', 'afterTurn'] as const;
 const FORMAT = { formattingOptions: { insertSpaces: true, tabSize: 2 } };
 
-/** Thrown if a settings file is invalid or cannot be read. The message contains the file, the line and the field. */
+/**
+ * Thrown if a settings file is invalid or cannot be read. The message contains the file, and also the line and the
+ * field if they are known.
+ */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 
@@ -42,11 +45,14 @@ export class SettingsError extends Error {
 
 export interface LoadedSettings {
   readonly settings: Settings;
-  /** How many of the policy's rules are the user's. They come first, and the workspace's rules after them. */
+  /** How many of the policy's rules are the user's. The user's rules come before the workspace's rules. */
   readonly userRules: number;
   /** The files that the settings came from. */
   readonly files: readonly string[];
-  /** The settings file or the folder of commands, helpers or skills that was ignored, because the workspace is not trusted. */
+  /**
+   * The path of what was ignored because the workspace is not trusted: the settings file, or the folder of commands,
+   * helpers or skills. If there are several, the first of them. Undefined if nothing was ignored.
+   */
   readonly untrusted?: string;
 }
 
@@ -58,7 +64,7 @@ export function workspaceSettingsFile(workspace: string): string {
   return path.join(workspace, '.parley', 'settings.json');
 }
 
-/** Reads and merges all settings. Throws a SettingsError if a file exists but is invalid. */
+/** Reads and merges all settings. Throws a SettingsError if a file exists but is invalid or cannot be read. */
 export async function loadSettings(options: {
   readonly configFolder: string;
   readonly workspace?: string;
@@ -73,7 +79,7 @@ export async function loadSettings(options: {
   if (workspace === undefined) return found;
 
   const file = workspaceSettingsFile(workspace);
-  // No file in an untrusted workspace is read, so such a file cannot cause an error.
+  // These files of an untrusted workspace are not read, so they cannot cause an error.
   if (!trusted) {
     const own = [file, ...OWN_FOLDERS.map((folder) => workspaceOwnFolder(workspace, folder))];
     const there = await Promise.all(own.map(isThere));
@@ -87,8 +93,8 @@ export async function loadSettings(options: {
 }
 
 /**
- * Refuses providers of a workspace that get a key of the user. A repository must not choose where a key is sent, even
- * if the user trusts the repository.
+ * Throws if the settings of a workspace have a provider with a key, or change a known local server such as `ollama`. A
+ * repository must not choose where a key is sent, even if the user trusts the repository.
  */
 function refuseKeys(file: string, { providers = {} }: Settings): void {
   for (const [name, { apiKeyVariable }] of Object.entries(providers)) {
@@ -117,7 +123,7 @@ export function mergeSettings(under: Settings, over: Settings): Settings {
       if (added) merged.hooks[event] = [...(under.hooks[event] ?? []), ...added];
     }
   }
-  // The user's providers have keys, so a workspace cannot replace them.
+  // The user's providers may have keys, so a workspace cannot replace them.
   if (over.providers) merged.providers = { ...over.providers, ...under.providers };
   if (under.webSearch === false) merged.webSearch = false;
   if (under.limits && over.limits) merged.limits = { ...under.limits, ...over.limits };
@@ -136,7 +142,8 @@ export function parseSettings(file: string, text: string): Settings {
 }
 
 /**
- * The schema of the settings. It also refuses policy rules and hooks that can never match, because they have no effect.
+ * The schema of the settings. It also refuses policy rules and hooks that name an unknown tool, and policy rules with
+ * an invalid pattern, because these would have no effect.
  */
 const Checked = Settings.check(({ value: { policy = [], hooks }, issues }) => {
   for (const event of ['beforeTool', 'afterTool'] as const) {
@@ -155,7 +162,10 @@ const Checked = Settings.check(({ value: { policy = [], hooks }, issues }) => {
   }
 });
 
-/** Parses JSON with comments and checks it with the schema. An error message contains the line and the field. */
+/**
+ * Parses JSON with comments and checks it with the schema. An error message contains the line and the field if they are
+ * known.
+ */
 export function readWith<T>(file: string, text: string, schema: z.ZodType<T>): T {
   const json = parsed(file, text);
   const result = schema.safeParse(json.value);
@@ -189,7 +199,10 @@ export async function saveRule(configFolder: string, rule: PolicyRule): Promise<
   });
 }
 
-/** Returns the text of a file, or an empty text. The editing functions do not accept a byte order mark. */
+/**
+ * Returns the text of a file, or an empty text if the file does not exist. Removes a byte order mark, because the
+ * editing functions do not accept it.
+ */
 async function readEditable(file: string): Promise<string> {
   return (await readText(file))?.replace(/^\ufeff/, '') ?? '';
 }
@@ -201,7 +214,7 @@ export async function userRules(configFolder: string): Promise<readonly PolicyRu
 
 /**
  * Removes the rules for which `matches` returns true from the user's policy, and returns them. The rest of the file,
- * including comments, stays as it is.
+ * including comments, stays as it is. In rare cases, the comments inside the policy are lost (`withRules`).
  */
 export async function removeRules(
   configFolder: string,
@@ -255,8 +268,8 @@ function parsed(file: string, text: string) {
 }
 
 /**
- * Returns the text of a file, or undefined if the file does not exist. If `within` is given, symbolic links must not
- * lead out of this folder.
+ * Returns the text of a file, or undefined if the file does not exist. Throws a SettingsError if the file cannot be
+ * read or is too large. If `within` is given, symbolic links must not lead out of this folder.
  */
 export async function readText(file: string, within?: string): Promise<string | undefined> {
   try {

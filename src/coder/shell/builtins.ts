@@ -8,7 +8,7 @@
  */
 import type { SimpleCommand, Word } from './simple-command.ts';
 
-/** Builtins that change the meaning of later commands. */
+/** Builtins that set variables or options, or otherwise change the meaning of later commands. */
 const SETTERS = new Set(
   (
     'declare typeset local export readonly read mapfile readarray getopts let unset set shopt alias ' +
@@ -42,7 +42,8 @@ const NUMBER = /^"?\$[?#$!]"?$/;
 type Check = (words: readonly Word[]) => boolean;
 
 /**
- * For each builtin, a function that returns whether a call with these arguments does only what the parser understands.
+ * For each of these builtins, a function that returns whether a call with these arguments does only what the parser
+ * understands.
  */
 const UNDERSTOOD: Readonly<Record<string, Check>> = {
   declare: declares('fFglprux'),
@@ -76,7 +77,10 @@ const UNDERSTOOD: Readonly<Record<string, Check>> = {
   '.': ([file]) => isScriptFile(file),
 };
 
-/** Returns whether the command sets variables, which may change the meaning of later commands. */
+/**
+ * Returns whether the command is a builtin that sets variables or options, and so may change the meaning of later
+ * commands.
+ */
 export function setsVariables({ words: [program, ...rest] }: SimpleCommand): boolean {
   if (program?.text === 'printf') return rest[0]?.text.startsWith('-v') ?? false;
   return program !== undefined && SETTERS.has(program.text);
@@ -89,6 +93,15 @@ export function hidesCommand({ words: [program, ...rest] }: SimpleCommand): bool
 }
 
 /**
+ * Returns whether an option of a shell does not change how the shell reads a line. `letters` is a group of letters that
+ * ends with `o` (an option of `set`) or `O` (an option of `shopt`). `name` is the word after the group.
+ */
+export function isHarmlessOption(letters: string, name: Word | undefined): boolean {
+  const names = letters.endsWith('o') ? SET_NAMES : SHOPT_NAMES;
+  return name?.literal === true && names.test(name.text);
+}
+
+/**
  * Returns whether an assignment only stores its value. `written` is its source text. Bash evaluates the subscript of an
  * array, and an assignment to some variables has side effects.
  */
@@ -98,8 +111,8 @@ export function isPlainAssignment(written: string): boolean {
 }
 
 /**
- * Returns whether the operand makes a shell read a script file. Returns false if the shell would read commands from
- * standard input or another descriptor.
+ * Returns whether the operand makes a shell read a script file. Returns false if there is no operand, if its value is
+ * unknown, or if the shell could read commands from standard input or another descriptor.
  */
 export function isScriptFile(operand: Word | undefined): boolean {
   if (!operand?.literal || operand.text === '-') return false;
@@ -142,8 +155,8 @@ function setsOptions(words: readonly Word[]): boolean {
 }
 
 /**
- * Returns whether a call of `test` evaluates no subscript of an array: no expansion can become the operator `-v`, and
- * no operand of `-v` or `-R` is an array element.
+ * Returns whether a call of `test` evaluates no subscript of an array. No expansion may become the operator `-v`, and
+ * no operand of `-v` or `-R` may be an array element.
  */
 function isClearTest(words: readonly Word[]): boolean {
   return words.every((word, index) => {

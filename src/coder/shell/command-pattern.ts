@@ -12,9 +12,13 @@
  * asks, a looser match is enough (`concerns`): the program may have any path, and other words may be between the words
  * of the pattern. If a word contains an expansion, so that its value is unknown, the result is "maybe".
  */
+import { singleQuoted } from '../../base/index.ts';
 import { areHarmless } from './further-words.ts';
 import { parseWords } from './parse.ts';
 import type { SimpleCommand, Word } from './simple-command.ts';
+
+/** The end of the text of an exact pattern. */
+const EXACT_END = ' $';
 
 export interface Pattern {
   readonly words: readonly Word[];
@@ -34,7 +38,7 @@ function isAny(word: Word): boolean {
   return !word.literal && word.text === '*';
 }
 
-/** Returns whether the pattern certainly matches this command. */
+/** Returns whether the pattern matches this command strictly, as a rule that allows must. */
 export function covers({ words, exact }: Pattern, command: SimpleCommand): boolean {
   if (command.assigns) return false;
   if (exact && command.words.length !== words.length) return false;
@@ -75,11 +79,16 @@ function base(program: string): string {
 export function exactPattern(command: SimpleCommand): string | undefined {
   const { words, assigns } = command;
   if (assigns || words.length === 0 || !words.every((word) => word.literal)) return undefined;
-  const pattern = [...words.map((word) => quoted(word.text)), '$'].join(' ');
+  const pattern = words.map((word) => quoted(word.text)).join(' ') + EXACT_END;
   // A program may have the name of a reserved word, as in `sudo fi`. A pattern with this name would be parsed
   // differently.
   const parsed = parsePattern(pattern);
   return parsed && covers(parsed, command) ? pattern : undefined;
+}
+
+/** Returns the command of a pattern from `exactPattern`, or undefined if the pattern is not exact. */
+export function exactCommand(pattern: string): string | undefined {
+  return pattern.endsWith(EXACT_END) ? pattern.slice(0, -EXACT_END.length) : undefined;
 }
 
 /**
@@ -97,7 +106,7 @@ const PREFIXES = (
   .split(', ')
   .map((prefix) => prefix.split(' '));
 const SCRIPT_NAME = /^\w[\w:.@/-]*$/;
-/** Programs that `yarn run` runs if there is no script with this name. Their further words are code. */
+/** Programs whose further words are code. `yarn run NAME` runs such a program if there is no script with its name. */
 const INTERPRETER =
   /^(?:node|tsx|ts-node(?:-\w+)*|swc-node|babel-node|deno|bun|env|npx|(?:ba|z|da|fi|k)?sh|python[\d.]*|ruby|perl)$/;
 
@@ -112,8 +121,8 @@ function prefixOf(words: readonly Word[]): readonly string[] | undefined {
 }
 
 /**
- * Returns the pattern that matches this command with any further words, or undefined if such a pattern could allow
- * something quite different, or would not match this command.
+ * Returns the pattern that matches this command with any further words. Returns undefined if such a pattern could allow
+ * very different commands, or would not match this command.
  */
 export function prefixPattern(command: SimpleCommand): string | undefined {
   const found = prefixOf(command.words);
@@ -128,5 +137,5 @@ export function prefixPattern(command: SimpleCommand): string | undefined {
 }
 
 function quoted(word: string): string {
-  return /^[\w@%+:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  return /^[\w@%+:,./-]+$/.test(word) ? word : singleQuoted(word);
 }

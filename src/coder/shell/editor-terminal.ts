@@ -41,7 +41,7 @@ export function terminalRunner(
           command: 'bash',
           args: ['-c', 'exec bash -c "$0" </dev/null', command],
           cwd,
-          environment: terminalEnvironment(),
+          environment: terminalEnvironment(process.env),
           outputBytes: OUTPUT_BYTES,
         })
         .catch((error: unknown) => {

@@ -1,6 +1,7 @@
 /**
- * The environment of a command. It is the user's environment without Parley's secrets, and with variables that make
- * programs non-interactive.
+ * The environment of the agent's commands. It is the user's environment with variables that make programs
+ * non-interactive, but without Parley's secrets and without variables that make the shell run other code. The
+ * environment of commands that a person types is different (`personEnvironment`).
  */
 import { absoluteFolders } from '../../base/files/index.ts';
 
@@ -11,8 +12,8 @@ const SECRET =
 const hidden = new Set<string>();
 
 /**
- * Hides further variables from all commands that this process starts later. These are the variables with the keys of
- * the providers in the settings and of remote helpers.
+ * Hides further variables from all commands of the agent that start later. These are the variables with the keys of
+ * remote helpers and of the providers in the settings.
  */
 export function hideVariables(names: readonly string[]): void {
   for (const name of names) hidden.add(name);
@@ -69,15 +70,20 @@ export function isSecret(name: string): boolean {
 }
 
 /** The names of secrets and of shell startup variables that may be in the environment of an editor. */
-const KNOWN_SECRETS =
-  'GEMINI_API_KEY GOOGLE_API_KEY GOOGLE_GENERATIVE_AI_API_KEY ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN OPENAI_API_KEY OPENAI_COMPATIBLE_API_KEY PARLEY_SECRET_KEY PARLEY_A2A_TOKEN PARLEY_TOKEN BASH_ENV ENV PROMPT_COMMAND PS4';
+const KNOWN_SECRETS = (
+  'GEMINI_API_KEY GOOGLE_API_KEY GOOGLE_GENERATIVE_AI_API_KEY ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN ' +
+  'OPENAI_API_KEY OPENAI_COMPATIBLE_API_KEY PARLEY_SECRET_KEY PARLEY_PREVIOUS_SECRET_KEY PARLEY_A2A_TOKEN ' +
+  'PARLEY_TOKEN BASH_ENV ENV SHELLOPTS BASHOPTS PROMPT_COMMAND PS4'
+).split(' ');
 
 /**
  * Returns the variables for a command in the terminal of an editor. The command inherits the editor's environment. No
- * variable can be removed from this environment, so the variables in KNOWN_SECRETS and the hidden variables get an
- * empty value.
+ * variable can be removed from this environment, so the variables that the command must not see get an empty value.
+ * Parley does not know the names in the editor's environment. But the editor usually starts Parley, so these names are
+ * also in `own`, which is Parley's environment.
  */
-export function terminalEnvironment(): Record<string, string> {
-  const empty = [...KNOWN_SECRETS.split(' '), ...hidden].map((name) => [name, '']);
+export function terminalEnvironment(own: NodeJS.ProcessEnv): Record<string, string> {
+  const inherited = Object.keys(own).filter((name) => isSecret(name) || SHELL_STARTUP.test(name));
+  const empty = [...KNOWN_SECRETS, ...hidden, ...inherited].map((name) => [name, '']);
   return { ...Object.fromEntries(empty), ...NON_INTERACTIVE };
 }

@@ -153,8 +153,8 @@ async function git(
 }
 
 /**
- * Returns whether this is the folder of a repository that has all its objects. A link or `alternates` may lead to a
- * repository outside the workspace.
+ * Returns whether the repository is a folder that refers to no objects elsewhere. A link or the file `alternates` may
+ * lead to a repository outside the workspace.
  */
 function isOwnRepository(repository: string): boolean {
   if (lstatSync(repository, { throwIfNoEntry: false })?.isDirectory() !== true) return false;

@@ -45,7 +45,10 @@ const DRAIN_MS = 200;
 type Pty = typeof import('@lydell/node-pty');
 let pty: Promise<Pty | undefined> | undefined;
 
-/** Loads the pseudo-terminal module. Returns undefined on systems without a prebuilt native module. */
+/**
+ * Loads the pseudo-terminal module. Returns undefined if it cannot be loaded, for example on systems without a prebuilt
+ * native module.
+ */
 function loadPty(): Promise<Pty | undefined> {
   pty ??= import('@lydell/node-pty').catch(() => undefined);
   return pty;

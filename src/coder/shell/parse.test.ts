@@ -397,6 +397,25 @@ mapfile -c1 -C 'evil;:' x <<<a
 compgen -C evil
 coproc evil; wait
 trap evil EXIT
+echo a | xargs --max-lines evil
+echo a | xargs --replace evil
+echo a | xargs --replace=x evil x
+echo evil | xargs --replace env {}
+echo evil | xargs -Ia -Ib env b
+echo evil | xargs -Ix -n2 env
+echo evil | xargs -Ix --max-lines env
+echo evil | xargs -E -Ix env
+bash -oc pipefail evil
+bash -eoc pipefail evil
+bash -oec pipefail evil
+bash -ooc pipefail errexit evil
+bash -Oc extglob evil
+bash -oOc pipefail extglob evil
+bash -c - evil
+bash +c evil
+bash + -c evil
+bash +o errexit -c evil
+bash +O extglob -c evil
 command -p evil
 exec -a z evil
 `;
@@ -464,6 +483,7 @@ test('hostile input takes no more than linear time', () => {
     "bash -c '",
     'sudo ',
     'find . -exec a ; ',
+    'xargs -Ia -Ib ',
     '<<a ',
     '{',
     '<(',

@@ -1,6 +1,6 @@
 /**
  * Parses a bash command line for the policy. Finds the simple commands that can run, with their words, and the files
- * that are written by redirections. Never runs anything and never throws.
+ * that redirections and `find` write. Never runs anything and never throws.
  *
  *   parseCommandLine('git status && rm -rf x').commands   // two commands
  *
@@ -15,7 +15,9 @@ import { unwrap } from './wrappers.ts';
 
 export interface CommandLine {
   readonly commands: readonly SimpleCommand[];
-  /** Files that are written by redirections. */
+  /**
+   * The files that redirections write, except those in HARMLESS_TARGET, and the files that `find` writes or deletes.
+   */
   readonly writes: readonly string[];
   /** The reason why the line cannot be parsed reliably, or undefined if it can. */
   readonly problem: string | undefined;
@@ -61,7 +63,10 @@ export function parseCommandLine(text: string): CommandLine {
   return parse(text, false);
 }
 
-/** Returns the words of a line that is a single simple command, or undefined for any other line. */
+/**
+ * Returns the words of a line that is a single simple command. Returns undefined for any other line, and if the command
+ * sets variables or writes files.
+ */
 export function parseWords(text: string): readonly Word[] | undefined {
   const { commands, writes, problem } = parse(text, true);
   const [command] = commands;
@@ -128,7 +133,7 @@ function reader(text: string, found: Found) {
     found.problem ??= why;
   }
 
-  /** Reads commands, up to the closing parenthesis or the end. */
+  /** Reads commands, up to the closing parenthesis if `closes` is true, or else up to the end. */
   function list(depth: number, closes: boolean): void {
     if (depth > MAX_DEPTH) throw new TooDeep();
     let words: Word[] = [];

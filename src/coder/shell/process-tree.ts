@@ -1,11 +1,11 @@
 /**
  * Kills a command with all processes that it started.
  *
- * On Linux the processes are found in /proc. They are the processes of the command's session, the descendants of the
- * command, and every process with the command's mark, a variable in the environment. With the mark, even a process that
- * started its own session and was adopted by init is found. A process that clears its environment and is adopted by
- * init is not found. In the sandbox, even such a process ends with the command. On other systems, only the processes in
- * the command's process group are killed.
+ * On Linux the processes are found in /proc. They are the processes of the command's session, all processes with the
+ * command's mark, and the descendants of these processes. The mark is an environment variable. With the mark, even a
+ * process that started its own session and was adopted by init is found. If such a process has also cleared its
+ * environment, it is not found. In the sandbox, even this process ends with the command. On other systems, only the
+ * processes in the command's process group are killed.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -26,7 +26,7 @@ const POLL_MS = 25;
 
 /**
  * Kills all processes of the command, first with SIGTERM, then with SIGKILL. Waits until they have ended, but at most
- * `graceMs` and KILL_MS.
+ * for the sum of `graceMs` and KILL_MS.
  */
 export async function endTree(root: Root, graceMs = GRACE_MS): Promise<void> {
   for (const [signal, waitMs] of [

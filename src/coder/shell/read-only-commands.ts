@@ -18,7 +18,7 @@ export interface ReadOnlyCommand {
   readonly program: string;
   /** Words that may be the paths of files and folders. */
   readonly operands: readonly string[];
-  /** Whether the command names no file, so that it reads its standard input. */
+  /** Whether the command names no file. A filter such as `cat` then reads its standard input. */
   readonly readsInput?: boolean;
   /** Whether the command reads folders: the folders in `operands`, or the workspace if there are no operands. */
   readonly readsFolders: boolean;
@@ -176,7 +176,7 @@ export function readOnlyCommands(line: string): readonly ReadOnlyCommand[] | und
   return found;
 }
 
-/** Returns whether the command is on the list and reads only its standard input, as in `npm test | tail -5`. */
+/** Returns whether the command is one of FILTERS and reads only its standard input, such as `tail -5` after a pipe. */
 export function readsOnlyInput({ words: all, assigns }: SimpleCommand): boolean {
   if (assigns || !all.every(({ literal }) => literal)) return false;
   const [program = '', ...args] = all.map(({ text }) => text);
@@ -190,7 +190,7 @@ function readingOf(program: string, args: readonly string[]): Reading | undefine
   return Object.hasOwn(COMMANDS, program) ? COMMANDS[program]!(args) : undefined;
 }
 
-/** A command whose operands are files. */
+/** Returns the reader for a command whose operands are files. */
 function plain(known: KnownOptions): Reader {
   return (args) => {
     const read = readOptions(args, known);
@@ -201,7 +201,7 @@ function plain(known: KnownOptions): Reader {
   };
 }
 
-/** A command whose operands are files and folders. */
+/** Returns the reader for a command whose operands are files and folders. */
 function folders(known: KnownOptions): Reader {
   return (args) => {
     const read = readOptions(args, known);
@@ -210,8 +210,8 @@ function folders(known: KnownOptions): Reader {
 }
 
 /**
- * A command that searches for a pattern. It searches folders if it has one of the options in `recursive`, or in any
- * case if `recursive` is missing.
+ * Returns the reader for a command that searches for a pattern. If `recursive` is given, the command searches folders
+ * only with one of these options. Otherwise it always searches folders.
  */
 function search(known: KnownOptions, recursive?: readonly string[]): Reader {
   return (args) => {

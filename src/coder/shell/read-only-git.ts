@@ -1,7 +1,7 @@
 /**
  * The git commands that only read the repository. A command with an option that is not listed here is not one of them:
- * `--output` writes a file, `--ext-diff`, `--textconv` and `--show-signature` run programs, and `--no-index` reads files
- * outside the repository. git-settings.ts checks which programs the configuration of a repository could run.
+ * `--output` writes a file, `--ext-diff`, `--textconv` and `--show-signature` run programs, and `--no-index` reads
+ * files outside the repository. git-settings.ts checks which programs the configuration of a repository could run.
  */
 import { readOptions, wordsIn, type KnownOptions, type ReadOptions } from './read-options.ts';
 
@@ -20,7 +20,7 @@ const DIFF = {
   longValued: wordsIn('--diff-filter --diff-algorithm --inter-hunk-context'),
 } satisfies KnownOptions;
 
-/** `-U` takes no value from the next word. */
+/** The option `-U`. Its value must be in the same word. */
 const CONTEXT = /^-U\d+$/;
 
 const LOG: KnownOptions = {
@@ -95,7 +95,7 @@ export function gitReading(args: readonly string[]): GitReading | undefined {
   // Without --list, `git branch NAME` creates a branch.
   if (name === 'branch' && read.operands.length > 0 && !read.names.has('--list')) return undefined;
   if (!read.values.every(isHarmless)) return undefined;
-  // A colon starts the magic of a pathspec, for example `:(top)` or `:/`.
+  // An operand that starts with a colon has a special meaning, for example `:(top)` or `:/`.
   if (read.operands.some((operand) => operand.startsWith(':'))) return undefined;
   const comparesFiles = name === 'status' || name === 'diff' || name === 'blame';
   return { operands: [...read.operands, ...read.separate], comparesFiles };

@@ -4,9 +4,9 @@
  *
  * - Only a few variables are passed on. Programs are searched only in the system's folders. If bash would run
  *   another program in the normal environment, the line needs approval.
- * - Git uses exactly the repository in the root of the workspace, without hooks, pager, file system monitor, network and
- *   signature checks. If its configuration contains anything else that git could run, the line needs approval
- *   (git-settings.ts).
+ * - Git uses exactly the repository in the root of the workspace, without hooks, pager, file system monitor, network
+ *   and signature checks. If the repository's configuration contains anything else that git could run, the line needs
+ *   approval (git-settings.ts).
  *
  * The line itself is run as it is shown.
  */
@@ -59,7 +59,7 @@ export async function readOnlyEnvironment(
   }
 }
 
-/** Returns the system's folders for programs that exist and are outside the workspace. */
+/** Returns the folders of SYSTEM_FOLDERS that exist and are outside the workspace. */
 function systemFolders(root: string): string[] {
   return SYSTEM_FOLDERS.filter((folder) => {
     const real = realOf(folder);
@@ -93,7 +93,7 @@ function isInstalled(
   return file !== undefined && file === usual && !isInside(root, file);
 }
 
-/** Returns the real path of the first program with this name in the folders. */
+/** Returns the real path of the first program with this name in the folders, or undefined if there is none. */
 function findProgram(program: string, folders: readonly string[]): string | undefined {
   for (const folder of folders) {
     const file = path.join(folder, program);

@@ -2,13 +2,13 @@
  * Finds the files and folders of a workspace that commands in the sandbox must not change, because programs outside the
  * sandbox run commands from them:
  *
- * - `.parley` and `.git` in the root, and in the folders below that had them when the sandbox was opened. The search for
- *   these folders skips node_modules and ends after MAX_FOLDERS folders. The settings in `.parley` contain MCP servers
- *   and rules. The configuration and the hooks in `.git` contain programs. A repository elsewhere in the workspace is
- *   included if a `.git` file points to it.
- * - The hooks folder and the included files that the configuration of a repository names.
  * - `.parley` and `.git` in the root, even if they do not exist yet. If the root is not a repository, `HEAD` is
  *   protected too, because git treats a folder with `HEAD`, `objects` and `refs` as a repository.
+ * - `.parley` and `.git` in the folders below the root that had them when the sandbox was opened. The search for these
+ *   folders skips node_modules, and ends after MAX_FOLDERS folders or MAX_FOUND results. The settings in `.parley`
+ *   contain MCP servers and rules. The configuration and the hooks in `.git` contain programs. A repository elsewhere
+ *   in the workspace is included if a `.git` file points to it.
+ * - The hooks folder and the included files that the configuration of a repository names.
  */
 import { accessSync, constants, lstatSync, readFileSync, realpathSync, type Stats } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -64,7 +64,8 @@ export function readOnlyPaths(root: string, nested: readonly string[]): ReadOnly
     if (!isInside(root, file) || file === root) return;
     const stats = statsOf(file);
     if (stats?.isSymbolicLink()) {
-      // A symbolic link cannot be covered by a mount, so a command could replace the link.
+      // A symbolic link cannot be covered by a mount, so a command could replace the link. In the root, this is an
+      // error. In a folder below, only the target of the link is protected.
       if (path.dirname(file) === root) throw linkError(file);
       protect(realOf(file) ?? file);
     } else if (stats) existing.add(file);
@@ -94,7 +95,8 @@ function linkError(file: string): SandboxUnavailable {
 }
 
 /**
- * Returns the repository that a `.git` file points to, and the files that the configuration of the repository names.
+ * Returns the repository that a `.git` file points to, and the files that the configuration of the repository names. If
+ * the hooks folder is a link, also returns its target.
  */
 function namedByGit(folder: string): string[] {
   const git = path.join(folder, '.git');

@@ -1,9 +1,9 @@
 /**
  * Reads the options of a command against a closed list. A command with any other option is not understood.
  *
- * Versions of a program may differ in whether an option takes the next word as its value. Therefore such a value must
- * not start with `-`, and neither must a word after `--`: another version could take it for an option. The caller checks
- * these values as if they were operands.
+ * Versions of a program may disagree on whether an option takes the next word as its value. So a next word that is read
+ * as a value must not start with `-`, because another version could read it as an option. For the same reason, no word
+ * after `--` may start with `-`. The caller checks the values in `separate` as if they were operands.
  */
 
 export interface KnownOptions {
@@ -37,7 +37,10 @@ export function wordsIn(text: string): string[] {
   return text.split(' ');
 }
 
-/** Returns the options and operands of a command, or undefined if one of the options is not known. */
+/**
+ * Returns the options and operands of a command. Returns undefined if an option is unknown, lacks its value or must not
+ * have one. Also returns undefined if a value in `separate` or a word after `--` would start with `-`.
+ */
 export function readOptions(
   args: readonly string[],
   { flags = '', valued = '', long = [], optional = [], longValued = [], other }: KnownOptions,

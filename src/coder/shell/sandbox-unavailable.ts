@@ -4,7 +4,7 @@ export class SandboxUnavailable extends Error {
   /** The problem and what to do about it, for a person who has not asked for a sandbox. */
   readonly ifWanted: string;
 
-  /** The fix is missing if nothing can be done about the problem. */
+  /** `fix` is undefined if nothing can be done about the problem. */
   constructor(problem: string, fix?: string, options?: ErrorOptions) {
     super(`${problem}; ${fix === undefined ? '' : `${fix}, or `}remove --sandbox`, options);
     this.ifWanted =

@@ -1,7 +1,8 @@
 /**
  * Runs commands in a sandbox with bubblewrap. The sandbox has no network. It has write access only to the workspace and
- * to its own temporary /tmp and /run. All processes in the sandbox end with the command. Commands in the sandbox see
- * neither the content of Parley's own folders nor processes outside the sandbox.
+ * to temporary folders of its own, such as /tmp and /run. All processes in the sandbox end with the command. Commands
+ * in the sandbox do not see processes outside the sandbox. They do not see the content of Parley's own folders either,
+ * with one exception (`openSandbox`).
  *
  * A command must not leave files that are later run outside the sandbox. Therefore `.git`, `.parley` and similar paths
  * are read-only (read-only-paths.ts).
@@ -31,8 +32,9 @@ const PROBE_MS = 5000;
 
 /**
  * Opens a sandbox for this workspace. `own` are the absolute paths of Parley's own folders for settings and data.
- * Commands do not see their content, except that of a folder that contains the workspace. Throws SandboxUnavailable if
- * the system does not support the sandbox.
+ * Commands do not see the content of these folders, except of a folder that contains the workspace. Throws
+ * SandboxUnavailable if the system does not support the sandbox, or if the sandbox cannot protect a path of the
+ * workspace.
  */
 export async function openSandbox(
   workspace: string,

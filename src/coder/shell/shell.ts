@@ -5,9 +5,9 @@
  *   const outcome = await shell.run('npm test', { signal, onOutput: (recent) => … });
  *   const job = await shell.start('npm run dev');
  *
- * A command writes to a pseudo-terminal, and its standard input is empty. When the command ends, the processes that it
- * left running are killed. A background job is killed by `stop`, by its timeout or by `close`. The memory for output is
- * bounded.
+ * A command writes to a pseudo-terminal if the system supports it, or else to pipes. Its standard input is empty. When
+ * the command ends, the processes that it left running are killed. A background job is killed by `stop`, by its timeout
+ * or by `close`. The memory for output is bounded.
  */
 import { randomUUID } from 'node:crypto';
 import { addAbortListener } from 'node:events';
@@ -24,7 +24,10 @@ export interface ShellOptions {
   /** The root of the workspace. */
   readonly cwd: string;
   readonly sandbox?: Sandbox | undefined;
-  /** The environment that commands inherit. Parley's secrets are removed from it. Default: that of this process. */
+  /**
+   * The environment that commands inherit. Parley's secrets are removed from it, unless `personal` is set. Default: the
+   * environment of this process.
+   */
   readonly environment?: NodeJS.ProcessEnv;
   /**
    * The shell program of a person who types the commands themselves. It gets the whole environment, with Parley's
@@ -39,8 +42,8 @@ export interface ShellRunOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs?: number | undefined;
   /**
-   * Called with the last 8 KB of output, at first up to eight times a second. The calls become rarer the longer the
-   * command runs, because listeners may store the output. Must not throw.
+   * Called with the end of the output, at most 8 KB, at first up to eight times a second. The calls become rarer the
+   * longer the command runs, because listeners may store the output. Must not throw.
    */
   readonly onOutput?: (recent: string) => void;
   /** The result of `readOnly`. Default: the environment of the shell. */
@@ -90,8 +93,8 @@ const MAX_ENDED_JOBS = 16;
 /** The minimum interval between two updates of the output. */
 const LIVE_INTERVAL_MS = 125;
 /**
- * The interval as a share of the running time. A command that runs for ten minutes has about 280 updates. A command
- * that runs for an hour has about 370 updates.
+ * The interval as a share of the running time. A command that runs for ten minutes has at most about 280 updates. A
+ * command that runs for an hour has at most about 370 updates.
  */
 const LIVE_SHARE = 1 / 50;
 export const LIVE_BYTES = 8 * 1024;

@@ -47,6 +47,16 @@ test('what came since the last look and is gone is said to be cut', () => {
   assert.match(transcript.text(seen), /^\[… [\d,]+ characters were cut here …\]\n/);
 });
 
+test('the tail keeps its length when the output becomes longer than its kept beginning', () => {
+  const transcript = createTranscript();
+  let written = '';
+  for (let number = 0; number < 8000; number++) {
+    transcript.write(line(number));
+    written += line(number);
+    assert.equal(transcript.tail(1000), written.slice(-1000));
+  }
+});
+
 test('the tail is measured in bytes and never breaks a character', () => {
   const transcript = createTranscript();
   transcript.write('日本語🙂'.repeat(2000));

@@ -63,7 +63,8 @@ export function createTranscript() {
     text,
     /** Returns the end of the text, at most this many bytes of UTF-8. */
     tail(bytes: number): string {
-      const recent = ((kept === 0 ? head : lastOf(bytes)) + cleaner.line()).slice(-bytes);
+      const isWhole = total - kept <= head.length;
+      const recent = ((isWhole ? head : '') + lastOf(bytes) + cleaner.line()).slice(-bytes);
       const encoded = Buffer.from(recent.toWellFormed());
       if (encoded.length <= bytes) return recent.toWellFormed();
       let start = encoded.length - bytes;

@@ -1,6 +1,6 @@
 /** Finds the commands that a simple command would run, if it is a program that runs other programs. */
-import { isPlainAssignment, isScriptFile } from './builtins.ts';
-import { wordsIn, type KnownOptions } from './read-options.ts';
+import { isHarmlessOption, isPlainAssignment, isScriptFile } from './builtins.ts';
+import type { KnownOptions } from './read-options.ts';
 import type { SimpleCommand, Word } from './simple-command.ts';
 
 export interface Inner {
@@ -11,7 +11,7 @@ export interface Inner {
   readonly problem?: string;
 }
 
-interface Options extends Pick<KnownOptions, 'flags' | 'valued' | 'long' | 'longValued'> {
+interface Options extends Omit<KnownOptions, 'other'> {
   /** The number of operands before the command. */
   readonly operands?: number;
 }
@@ -49,18 +49,20 @@ const PREFIXES: Readonly<Record<string, Options>> = {
     flags: '0rtpxo',
     valued: 'nPIdLsaE',
     long: ['--null', '--no-run-if-empty', '--verbose', '--exit', '--interactive', '--open-tty'],
-    longValued: wordsIn('--max-args --max-procs --replace --delimiter --max-lines --arg-file'),
+    optional: ['--replace', '--max-lines'],
+    longValued: ['--max-args', '--max-procs', '--delimiter', '--arg-file'],
   },
 };
 
 const SHELLS = new Set(['bash', 'sh', 'dash', 'ash', 'ksh', 'mksh']);
-const SHELL_OPTIONS: Options = {
-  flags: 'ceuxvnf',
-  valued: 'oO',
-  long: ['--norc', '--noprofile', '--posix'],
-};
+const SHELL_LONG = new Set(['--norc', '--noprofile', '--posix']);
+/**
+ * A group of short options of a shell. In bash and dash, `o` takes the next word as its value wherever it is in the
+ * group. In ksh, the rest of the group is the value. All shells agree only if `o` is the last letter.
+ */
+const SHELL_LETTERS = /^-[ceuxvnf]*[oO]?$/;
 
-/** Programs that run other programs in a way that is not parsed, or that use another shell language. */
+/** Programs and builtins that may run other programs in a way that is not parsed, and shells that are not in SHELLS. */
 const OPAQUE = new Set(
   (
     'zsh fish csh tcsh pwsh rbash posh yash lksh osh ysh nu xonsh elvish parallel su sg newgrp gosu su-exec ' +
@@ -83,7 +85,7 @@ export function unwrap({ words }: SimpleCommand): Inner {
   const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
   const problem = `it is not clear what "${name}" would run`;
   if (OPAQUE.has(name)) return { problem };
-  if (SHELLS.has(name)) return shell(words) ?? { problem };
+  if (SHELLS.has(name)) return shell(words) ?? { problem, scripts: possibleScripts(words) };
   if (name === 'eval') return words.every((word) => word.literal) ? evaluated(words) : { problem };
   if (name === 'trap') return trap(words) ?? { problem };
   if (name === 'find') return find(words) ?? { problem };
@@ -91,9 +93,9 @@ export function unwrap({ words }: SimpleCommand): Inner {
   // `command -v git` only prints the path of git.
   if (name === 'command' && /^-[vV]+$/.test(words[1]?.text ?? '')) return {};
   const options = PREFIXES[name]!;
-  const first = operandOf(words, options);
-  if (first === undefined) return { problem };
-  let start = first + (options.operands ?? 0);
+  const read = optionsOf(words, options);
+  if (!read) return { problem };
+  let start = read.first + (options.operands ?? 0);
   let assigns = false;
   let unclear = false;
   if (name === 'env' && words[start]?.text === '-') start++;
@@ -112,44 +114,85 @@ export function unwrap({ words }: SimpleCommand): Inner {
   if (name === 'time' && RESERVED.test(rest[0]!.text)) return { problem };
   // `sudo` accepts options after assignments. These options are not parsed.
   if (rest[0]!.text.startsWith('-')) return { problem };
-  if (name === 'xargs') rest = withUnknown(rest, replaced(words.slice(1, start)));
+  if (name === 'xargs') rest = withInput(rest, read.given);
   return { commands: [{ words: rest, assigns }], ...(unclear && { problem }) };
 }
 
-/** Returns the index of the first operand, or undefined if an option is unknown. */
-function operandOf(words: readonly Word[], options: Options): number | undefined {
-  const { flags = '', valued = '', long = [], longValued = [] } = options;
+interface GivenOption {
+  /** The name, for example `-n` or `--max-args`. */
+  readonly name: string;
+  readonly value?: string | undefined;
+}
+
+interface ReadOptions {
+  /** The index of the first operand. */
+  readonly first: number;
+  readonly given: readonly GivenOption[];
+}
+
+/** Returns the options of a command, or undefined if an option is unknown or contains an expansion. */
+function optionsOf(words: readonly Word[], options: Options): ReadOptions | undefined {
+  const { flags = '', valued = '', long = [], optional = [], longValued = [] } = options;
+  const given: GivenOption[] = [];
   let index = 1;
   for (; index < words.length; index++) {
     const { text, literal } = words[index]!;
-    if (text === '--') return index + 1;
-    if (!/^[-+]./.test(text)) return index;
-    if (!literal) return undefined;
+    if (text === '--') return { first: index + 1, given };
+    if (!/^[-+]./.test(text)) break;
+    if (!literal || text.startsWith('+')) return undefined;
     if (text.startsWith('--')) {
-      const [name = ''] = text.split('=', 1);
-      if (longValued.includes(name)) index += text.includes('=') ? 0 : 1;
-      else if (!long.includes(text)) return undefined;
+      const equals = text.indexOf('=');
+      const name = equals < 0 ? text : text.slice(0, equals);
+      const value = equals < 0 ? undefined : text.slice(equals + 1);
+      if (longValued.includes(name)) given.push({ name, value: value ?? words[++index]?.text });
+      else if (optional.includes(name)) given.push({ name, value });
+      else if (long.includes(text)) given.push({ name });
+      else return undefined;
       continue;
     }
     for (let letter = 1; letter < text.length; letter++) {
-      if (flags.includes(text[letter]!)) continue;
+      const name = `-${text[letter]!}`;
+      if (flags.includes(text[letter]!)) {
+        given.push({ name });
+        continue;
+      }
       if (!valued.includes(text[letter]!)) return undefined;
-      if (letter === text.length - 1) index++;
+      given.push({ name, value: text.slice(letter + 1) || words[++index]?.text });
       break;
     }
   }
-  return index;
+  return { first: index, given };
 }
 
+/** Returns what a shell runs, or undefined if its options are unknown or it reads commands from standard input. */
 function shell(words: readonly Word[]): Inner | undefined {
-  const first = operandOf(words, SHELL_OPTIONS);
-  if (first === undefined) return undefined;
-  const operand = words[first];
-  // Without an operand the shell reads commands from standard input.
-  if (!operand?.literal || words.slice(0, first).some((word) => !word.literal)) return undefined;
-  const isScript = words.slice(1, first).some((word) => /^-[a-z]*c/.test(word.text));
+  let isScript = false;
+  let index = 1;
+  for (; /^[-+]/.test(words[index]?.text ?? ''); index++) {
+    const { text, literal } = words[index]!;
+    if (text === '--') {
+      index++;
+      break;
+    }
+    if (SHELL_LONG.has(text)) continue;
+    // A single `-` ends the options, and `+c` means the same as `-c`. Both are so unusual that they are not parsed.
+    if (!literal || text === '-' || !SHELL_LETTERS.test(text)) return undefined;
+    isScript ||= text.includes('c');
+    if (/[oO]$/.test(text) && !isHarmlessOption(text, words[++index])) return undefined;
+  }
+  const operand = words[index];
+  if (!operand?.literal) return undefined;
   if (isScript) return { scripts: [operand.text] };
   return isScriptFile(operand) ? {} : undefined;
+}
+
+/**
+ * Returns the words that could be the script of a shell with unclear options. Rules that deny a command are checked
+ * against all of them.
+ */
+function possibleScripts(words: readonly Word[]): string[] {
+  const rest = words.slice(1).filter((word) => word.literal);
+  return rest.some(({ text }) => /^[-+].*c/.test(text)) ? rest.map(({ text }) => text) : [];
 }
 
 function evaluated(words: readonly Word[]): Inner {
@@ -184,18 +227,23 @@ function find(words: readonly Word[]): Inner | undefined {
   return unclear ? undefined : { commands, writes };
 }
 
-/** Returns the text that xargs replaces with its input, or undefined if xargs appends the input. */
-function replaced(options: readonly Word[]): string | undefined {
-  for (const [index, { text }] of options.entries()) {
-    if (text.startsWith('--replace')) return text.slice('--replace='.length) || '{}';
-    const short = /^-[0rtpxo]*I(.*)$/s.exec(text);
-    if (short) return short[1] || options[index + 1]?.text;
-  }
-  return undefined;
+/**
+ * Returns the words of a command that xargs runs with unknown input. Xargs replaces a text with the input, or adds the
+ * input to the words. With some options it depends on their order and on the version of xargs what happens. Then the
+ * result allows for both. If there are several texts to replace, every word may be replaced.
+ */
+function withInput(words: readonly Word[], given: readonly GivenOption[]): Word[] {
+  const places = given
+    .filter(({ name }) => name === '-I' || name === '--replace')
+    .map(({ value }) => value ?? '{}');
+  const counts = given.some(({ name }) => /^(?:-[nL]|--max-(?:args|lines))$/.test(name));
+  const [place] = places;
+  if (place === undefined) return [...words, ANYTHING];
+  const marked = withUnknown(words, places.length > 1 ? '' : place);
+  return counts || places.length > 1 ? [...marked, ANYTHING] : marked;
 }
 
-/** Returns the command. Words that will contain unknown input are marked as not literal. */
-function withUnknown(words: readonly Word[], place: string | undefined): Word[] {
-  if (place === undefined) return [...words, ANYTHING];
+/** Returns the words, of which those that contain `place` are marked as not literal. */
+function withUnknown(words: readonly Word[], place: string): Word[] {
   return words.map((word) => (word.text.includes(place) ? { ...word, literal: false } : word));
 }

@@ -75,7 +75,7 @@ async function open(folder: string, file: string, signal: AbortSignal): Promise<
   }
 }
 
-/** Returns the other files of a skill, relative to its folder. Links are not listed. */
+/** Returns the other files of a skill, at most MAX_LISTED, relative to its folder. Links are not listed. */
 async function filesIn(root: string): Promise<string[]> {
   const files: string[] = [];
   const walk = async (folder: string, depth: number): Promise<void> => {

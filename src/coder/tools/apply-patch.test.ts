@@ -311,6 +311,12 @@ test('the preview has a diff for each file, and a move is one', async (t) => {
   assert.equal(response, 'Moved a to c, deleted b.');
 });
 
+test('the description names each path once', async (t) => {
+  const { workspace } = await makeWorkspace(t, { a: '1\n' });
+  const patch = begin('*** Update File: a', '-1', '+2', '*** Update File: a', '*** Move to: b');
+  assert.equal(applyPatchTool(workspace).describe({ patch }), 'Patch a, b');
+});
+
 const HIDDEN: Record<string, [string[], string[]]> = {
   'new content at the old path of a moved file': [
     ['*** Update File: a', '*** Move to: c', '*** Add File: a', '+new'],

@@ -19,7 +19,8 @@ import type { ViewOf } from './define-tool.ts';
 import { fileChangeTool } from './file-change.ts';
 
 /**
- * Maximum total size of the old and new content of all files. It is limited because a patch is applied in memory first.
+ * Maximum total size of all contents that are read or made while the patch is applied in memory. A file that the patch
+ * changes several times counts with each of its contents.
  */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 const LISTED_PATHS = 3;
@@ -43,7 +44,9 @@ diff or this format:
 *** End Patch
 Give about three lines of context around each change, exactly as they are in the file.`;
 
-/** A file while the patch is applied in memory. `path` is its real path. */
+/**
+ * A file while the patch is applied in memory. `path` is its real path, or its absolute path if it does not exist yet.
+ */
 interface Working {
   readonly path: string;
   readonly before: Snapshot | undefined;
@@ -112,7 +115,8 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
       }
       put(file, Buffer.from(applyHunks('', patch.hunks, shown)), shown);
       file.executable = patch.executable;
-      // An earlier file that was moved to this path has been moved on or deleted.
+      // If this patch moved a file to this path, it has moved it on or deleted it since. So the new file at this path
+      // is not a moved file.
       file.like = undefined;
       moves.delete(file.path);
       done.push(`added ${shown}`);
@@ -186,7 +190,7 @@ function pathsOf(patches: readonly FilePatch[]): string[] {
 
 function describe(patch: string): string {
   try {
-    const paths = pathsOf(parsePatch(patch));
+    const paths = [...new Set(pathsOf(parsePatch(patch)))];
     const more = paths.length > LISTED_PATHS ? ` and ${paths.length - LISTED_PATHS} more` : '';
     return `Patch ${paths.slice(0, LISTED_PATHS).join(', ')}${more}`;
   } catch {

@@ -20,8 +20,8 @@ export interface ToolDefinition<Input extends z.ZodObject> extends Pick<
 > {
   readonly input: Input;
   /**
-   * Whether calls of this tool run in order with the other calls of the same model response. Default: true, unless the
-   * tool only reads. For example, a test that follows an edit must test the edited files.
+   * Whether calls of this tool run in order with the other calls of the same model response. For example, a test that
+   * follows an edit must test the edited files. Default: true, unless the effect is `read`.
    */
   readonly sequential?: boolean;
   /** Default: a sequential call may change any file. */
@@ -34,7 +34,8 @@ export interface ToolDefinition<Input extends z.ZodObject> extends Pick<
 }
 
 /**
- * Returns the workspace as it is in the editor that started the turn, or the workspace on disk if there is no editor.
+ * Returns the workspace as it is in the editor that started the turn. If there is no such editor, returns the workspace
+ * on disk.
  */
 export type ViewOf = (context: { readonly state: Pick<MutableState, 'get'> }) => Workspace;
 

@@ -87,6 +87,24 @@ for (const [name, [old, hint]] of Object.entries(MISSING)) {
   });
 }
 
+test('a hint about long lines shows where they differ', async (t) => {
+  const same = 'ab '.repeat(100);
+  const { workspace } = await makeWorkspace(t, { 'a.ts': `${same}one\n` });
+  const edit = call(editTool(workspace), { path: 'a.ts', old: `${same}two`, new: '' });
+  await assert.rejects(edit, /line 1 is …"[ab ]{40}one", "old" has …"[ab ]{40}two"/);
+});
+
+test('a hint for a long file does not claim anything about lines that were not searched', async (t) => {
+  const text = `${'x\n'.repeat(19_999)}the last line that is searched\nthe next line\n`;
+  const { workspace } = await makeWorkspace(t, { 'a.ts': text });
+  const hint = (old: string) => call(editTool(workspace), { path: 'a.ts', old, new: '' });
+  await assert.rejects(hint('zzzzzz qqqqq'), /The first 20000 lines have no similar passage/);
+  await assert.rejects(
+    hint('the last line that is searched\nanother line'),
+    /line 20001 is "the next line", "old" has "another line"/,
+  );
+});
+
 test('a hint for a large file does not take for ever', { timeout: 30_000 }, async (t) => {
   const { workspace } = await makeWorkspace(t, { big: 'the same line again\n'.repeat(200_000) });
   const old = 'the same line agein\n'.repeat(300);

@@ -77,6 +77,25 @@ for (const [status, type] of [
   });
 }
 
+test('an error page that is not text is an error with its status, without its content', async (t) => {
+  const origin = await site(t, (_request, response) => {
+    response.writeHead(404, { 'content-type': 'image/png' });
+    response.end('no picture');
+  });
+  await assert.rejects(fetched(origin), (error) => {
+    assert.ok(error instanceof ToolError);
+    assert.deepEqual([error.type, error.statusCode], ['not_found', 404]);
+    assert.match(error.message, /^404 image\/png, 10 bytes from /);
+    assert.deepEqual(error.response, {
+      url: `${origin}/`,
+      status: 404,
+      content_type: 'image/png',
+      note: 'The content of the page is not text, so it is left out.',
+    });
+    return true;
+  });
+});
+
 test('private addresses are closed, in every notation', async (t) => {
   let requests = 0;
   const origin = await site(t, (_request, response) => {

@@ -7,6 +7,10 @@ import { defineTool, respond } from './define-tool.ts';
 
 /** Maximum length of the text that the model gets. */
 const MAX_CHARACTERS = 50_000;
+/** Maximum length of a content type that is shown. */
+const MAX_MEDIA_TYPE = 100;
+const LONGER = 'The page is longer. This is its start.';
+const NOT_TEXT = 'The content of the page is not text, so it is left out.';
 
 const Arguments = z.strictObject({
   url: z.string().max(4096).describe('An http or https address on the public web.'),
@@ -31,20 +35,21 @@ export function fetchUrlTool(options: FetchPageOptions = {}): CoderTool {
           'The page redirects to another host. To continue, fetch the address in "redirect".';
         return { url: page.url.href, status: page.status, redirect: page.redirect.href, note };
       }
-      const text = await textOf(page);
-      const cut = page.cut || text.length > MAX_CHARACTERS;
-      const { status, mediaType } = page;
+      const { status } = page;
+      const mediaType = page.mediaType.slice(0, MAX_MEDIA_TYPE);
+      const isError = status >= 400;
+      const hasText = isText(page.mediaType);
+      if (!hasText && !isError) {
+        throw new FetchError(
+          'tool_error',
+          `the content type is ${mediaType}; only text can be fetched`,
+        );
+      }
       const shown = `${status} ${mediaType}, ${page.body.length} bytes from ${page.url.href}`;
-      const response = {
-        url: page.url.href,
-        status,
-        content_type: mediaType,
-        text: text.slice(0, MAX_CHARACTERS).toWellFormed(),
-        ...(cut && { note: 'The page is longer. This is its start.' }),
-      };
-      // The model also gets the content of an error page, because it often explains the error.
-      if (status >= 400)
-        throw new FetchError(errorType(status), shown, { statusCode: status, response });
+      const content = hasText ? contentOf(await textOf(page), page.cut) : { note: NOT_TEXT };
+      const response = { url: page.url.href, status, content_type: mediaType, ...content };
+      // If an error page is text, the model gets its content too, because it often explains the error.
+      if (isError) throw new FetchError(errorType(status), shown, { statusCode: status, response });
       return respond(response, shown);
     },
   });
@@ -55,18 +60,24 @@ function errorType(status: number): ToolErrorType {
   return status === 401 || status === 403 ? 'denied' : 'network';
 }
 
-async function textOf({ mediaType, charset, body, url }: Page): Promise<string> {
-  const isText =
+function isText(mediaType: string): boolean {
+  return (
     mediaType.startsWith('text/') ||
     /^application\/(?:(?:.*\+)?(?:json|xml)|(?:x-)?javascript|(?:x-)?yaml|x-ndjson|toml)$/.test(
       mediaType,
-    );
-  if (!isText) {
-    throw new FetchError(
-      'tool_error',
-      `the content type is ${mediaType.slice(0, 100)}; only text can be fetched`,
-    );
-  }
+    )
+  );
+}
+
+/** Returns the start of the text. `isCut` is true if the text is already only the start of the page. */
+function contentOf(text: string, isCut: boolean) {
+  return {
+    text: text.slice(0, MAX_CHARACTERS).toWellFormed(),
+    ...((isCut || text.length > MAX_CHARACTERS) && { note: LONGER }),
+  };
+}
+
+async function textOf({ mediaType, charset, body, url }: Page): Promise<string> {
   const text = decoded(body, charset);
   if (mediaType !== 'text/html' && mediaType !== 'application/xhtml+xml') return text;
   // The HTML library is loaded only when it is needed, so that the program starts faster.

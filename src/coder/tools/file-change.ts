@@ -1,9 +1,9 @@
 /**
  * The common part of write_file, edit and apply_patch: planning changes, showing them in a preview, and applying them.
  *
- * A change that a person approved is applied exactly as it was shown, or not at all. The preview contains a
- * fingerprint, which is a hash of the old files. The answer contains the fingerprint too, and the call fails if a file
- * has changed since the preview.
+ * A change that a person approved is applied exactly as it was shown, or not at all. The only exception is content that
+ * the person has replaced. The preview contains a fingerprint, which is a hash of the old files. The answer contains
+ * the fingerprint too, and the call fails if a file has changed since the preview.
  */
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
@@ -16,7 +16,10 @@ import { fingerprintOf, newContentOf, type CoderTool, type Display, type Preview
 import type { Change, Snapshot, Workspace } from '../files/workspace.ts';
 import { defineTool, type ToolDefinition, type ViewOf } from './define-tool.ts';
 
-/** Maximum size of a plan, in bytes of old and new content, that is kept in memory between the preview and the run. */
+/**
+ * A plan is kept in memory between the preview and the run only if its old and new content together have at most this
+ * many bytes.
+ */
 const MAX_KEPT_BYTES = 2 ** 20;
 
 /** The changes of one call. */
@@ -34,7 +37,10 @@ interface FileChangeDefinition<Input extends z.ZodObject> extends Pick<
 > {
   /** Returns the paths of the files that the call changes. */
   readonly paths: (args: z.output<Input>) => readonly string[];
-  /** Plans the changes. `files` is the workspace as the editor shows it, or on disk if there is no editor. */
+  /**
+   * Plans the changes. `files` is the workspace as the editor shows it. If there is no editor, it is the workspace on
+   * disk.
+   */
   readonly plan: (args: z.output<Input>, files: Workspace) => Promise<Plan>;
 }
 

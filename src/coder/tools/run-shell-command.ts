@@ -41,10 +41,10 @@ const argumentsWith = (timeoutMs: number) =>
 
 const DESCRIPTION = `Runs a command line with bash in the workspace and returns its output, exit code and duration. The \
 command is not interactive: standard input is empty, and pagers and editors are off. Of a long output, only the start \
-and the end are kept. Processes that are still running when the command ends are killed. To start a server, use \
-"background". To read its output or to stop it, use shell_jobs. Most commands need the approval of a person. Commands \
-that only read the workspace (ls, cat, head, tail, wc, file, stat, du, grep, rg, find, git status, log, diff, show, \
-blame, branch --list) do not, if the line contains only these commands and pipes: no redirection, no other \
+and the end are kept, or only the end. Processes that are still running when the command ends may be killed. To start a \
+server, use "background". To read its output or to stop it, use shell_jobs. Most commands need the approval of a person. \
+Commands that only read the workspace (ls, cat, head, tail, wc, file, stat, du, grep, rg, find, git status, log, diff, \
+show, blame, branch --list) do not, if the line contains only these commands and pipes: no redirection, no other \
 operator, no expansion.`;
 
 const SANDBOXED = ` Commands run in a sandbox: there is no network, and only the workspace and /tmp can be written. In \
@@ -54,7 +54,10 @@ export interface RunShellCommandOptions {
   readonly shell: Shell;
   /** Whether the shell runs commands in the sandbox. */
   readonly sandboxed?: boolean;
-  /** Returns the terminals of the editor that started the turn. Commands in the foreground run in them. */
+  /**
+   * Returns the terminals of the editor that started the turn, or undefined if there are none. Commands in the
+   * foreground run in them, except commands that need no approval because they only read.
+   */
   readonly terminalsOf?: (context: ToolContext) => EditorTerminals | undefined;
   /** The root of the workspace, which is shown to people. */
   readonly root: string;
@@ -83,8 +86,8 @@ export function runShellCommandTool(options: RunShellCommandOptions): CoderTool 
         const note = `The command runs in the background as ${job.id}. Use shell_jobs to read its output or to stop it.`;
         return respond({ job: job.id, note }, note);
       }
-      // A command that runs in its own environment does not run in the editor's terminal, because it would inherit the
-      // editor's environment there.
+      // `environment` is set if the command runs without approval because it only reads. Such a command runs in the
+      // local shell, because in the editor's terminal it would inherit the editor's environment.
       const terminals = environment ? undefined : options.terminalsOf?.(context);
       const runner = terminals ? terminalRunner(terminals, context.callId, root) : shell;
       const outcome = await runner.run(command, {
@@ -115,7 +118,8 @@ export function endOf({ code, signal, durationMs, timedOut }: Outcome): JsonObje
 }
 
 /**
- * Returns the error for a command that failed. The first line describes how the command ended. The output follows it.
+ * Returns the error for a command that failed, or undefined if it succeeded. The first line of the message describes
+ * how the command ended. The output follows it.
  */
 function failureOf(outcome: Outcome, response: JsonObject): ToolError | undefined {
   const { output, code, signal, timedOut, durationMs } = outcome;

@@ -86,7 +86,10 @@ export function newContentOf(answer: Answer | undefined): string | undefined {
   return textIn(answer, 'new_content');
 }
 
-/** Returns the fingerprint of the preview that the person saw. `run` fails if the files have changed since then. */
+/**
+ * Returns the fingerprint of the preview that the person saw, or undefined if there is none. `run` fails if the files
+ * have changed since then.
+ */
 export function fingerprintOf(answer: Answer | undefined): string | undefined {
   return textIn(answer, 'fingerprint');
 }

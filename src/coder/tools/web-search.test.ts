@@ -6,7 +6,7 @@ import { google } from '../../../test/support/vendors/google.ts';
 import { openai } from '../../../test/support/vendors/openai.ts';
 import { fakeVendor } from '../../../test/support/vendors/server.ts';
 import { SOURCE } from '../../../test/support/vendors/wire.ts';
-import { RichResponse, type Usage } from '../../agent/index.ts';
+import { ModelError, RichResponse, type Usage } from '../../agent/index.ts';
 import { resolveModel } from '../../agent/models/resolve.ts';
 import { offlineModel } from '../../agent/models/offline.ts';
 import { webSearchTool } from './web-search.ts';
@@ -71,6 +71,29 @@ for (const wire of [google, anthropic, openai]) {
     assert.match(String(failures[0]), /4711/);
   });
 }
+
+test('an answer that is interrupted is not reported as a timeout', async () => {
+  const failures: unknown[] = [];
+  const tool = webSearchTool({
+    modelOf: () => ({
+      name: 'short',
+      searchesWeb: true,
+      async *generate() {
+        yield { kind: 'text', text: 'It is' };
+      },
+    }),
+    used: assert.fail,
+    failed: (failure) => void failures.push(failure),
+  });
+  await assert.rejects(
+    (async () => tool.run({ query: 'x' }, toolContext()))(),
+    /the search failed/,
+  );
+  const [failure] = failures;
+  assert.ok(failure instanceof ModelError);
+  assert.equal(failure.code, 'cut-off');
+  assert.equal(failure.message, 'the answer of short to the search was interrupted');
+});
 
 test('a model without a search says so', async () => {
   const tool = webSearchTool({

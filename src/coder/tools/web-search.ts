@@ -2,7 +2,8 @@
  * web_search: searches the web with the search of the model's own provider (Google Search of Gemini, and the web search
  * of Anthropic and OpenAI). The search is a separate request to the model that contains only the query, because some
  * providers do not combine their search with other tools. The agent sends the query only to this provider, which
- * already sees the conversation. So a page cannot make the agent send data to an address of its choice.
+ * already sees the conversation. So a page cannot use this tool to make the agent send data to an address that the page
+ * chooses.
  */
 import * as z from 'zod';
 import { defined, type JsonValue } from '../../base/index.ts';
@@ -94,7 +95,9 @@ async function search(model: Model, query: string, signal: AbortSignal) {
     signal.throwIfAborted();
     if (!limit.aborted) throw error;
   }
-  throw new ModelError('timeout', `${model.name} did not finish the search in time`);
+  throw limit.aborted
+    ? new ModelError('timeout', `${model.name} did not finish the search in time`)
+    : new ModelError('cut-off', `the answer of ${model.name} to the search was interrupted`);
 }
 
 /** Returns the pages as text for people, one line each. */

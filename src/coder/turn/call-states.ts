@@ -50,7 +50,11 @@ export class CallStates {
     }
   }
 
-  /** The calls that wait for an answer. */
+  /**
+   * The calls that wait for an answer. A person's text answers all waiting calls, unless it is a built-in command that
+   * runs code (`runsAsFunction`). In `WaitingCalls` of the protocol, a text answers nothing, because clients do not
+   * know how the agent interprets it.
+   */
   get waiting(): ToolCall[] {
     return [...this.calls.values()].filter(
       (call) => isAwaitingAnswer(call) && !this.#resolved.has(call.tool_call_id),
@@ -80,7 +84,10 @@ export class CallStates {
     }
   }
 
-  /** Returns the accepted answer to a question. After a crash, the run may not have received it. */
+  /**
+   * Returns the accepted answer to a question, or undefined if there is none. After a crash, the run may not have
+   * received this answer.
+   */
   answerTo(question: Question): Answer | undefined {
     const { correlationId } = requestOf(question);
     const decision = this.decisions.find(({ call }) => call.correlationId === correlationId);
@@ -88,8 +95,8 @@ export class CallStates {
   }
 
   /**
-   * Throws if the confirmation cannot be accepted: the call is unknown, does not wait for an answer, or was already
-   * answered, or the correlation id, the option or the content is invalid. `beside` is the text of the same message.
+   * Throws if the call is unknown, does not wait for an answer, or was already answered. Also throws if the correlation
+   * id, the option or the content of the confirmation is invalid. `beside` is the text of the same message.
    */
   check(confirmation: ToolCallConfirmation, beside = ''): void {
     const { tool_call_id: id, correlationId } = confirmation;
@@ -167,9 +174,9 @@ export function checkWords(text: string, task: Task, isActive: boolean): void {
 
 /**
  * Returns whether a message that does not name the task answers the waiting calls of the task. If the calls need
- * approval, the text must be the name or id of an option of each call, because any other text may be the next prompt.
- * If the only waiting call is a question of the model or of an MCP server, any text answers it, except a slash command.
- * A message with a part that is not text answers nothing.
+ * approval, the text must be the name or id of an option of each call. Any other text may be the next prompt. If the
+ * only waiting call is a question of the model or of an MCP server, any text answers it, except a slash command. A
+ * message with a part that is not text answers nothing.
  */
 export function answersCalls({ parts }: Message, calls: readonly ToolCall[]): boolean {
   const text = textOf(parts).trim();
@@ -183,7 +190,10 @@ export function answersCalls({ parts }: Message, calls: readonly ToolCall[]): bo
   });
 }
 
-/** Returns the calls of a task that wait for an answer. */
+/**
+ * Returns the calls of a task that wait for an answer, as `CallStates.waiting` does. A task that has ended has no such
+ * calls.
+ */
 export function callsAwaitingAnswer(task: Task): ToolCall[] {
   return isTerminal(task.status.state) ? [] : new CallStates(task).waiting;
 }

@@ -28,7 +28,7 @@ export function quiet(call: ToolCall): ToolCall {
 /**
  * The minimum time between two updates of a running call is LIVE_MS, or LIVE_SHARE of the call's running time if this
  * is longer. Updates are limited, because each update stays in the task's log. The shell reports its output slightly
- * less often, so none of its reports are skipped.
+ * less often, so its reports are usually not skipped.
  */
 const LIVE_MS = 100;
 const LIVE_SHARE = 1 / 60;
@@ -53,7 +53,10 @@ export class LivePace {
   }
 }
 
-/** Returns the output of a running tool: text, or the progress that an MCP server reports. */
+/**
+ * Returns the output of a running tool: text, or the progress that an MCP server reports. Returns undefined for any
+ * other value.
+ */
 export function liveContent(value: JsonValue): string | undefined {
   if (typeof value === 'string') return value;
   if (!isObject(value)) return undefined;

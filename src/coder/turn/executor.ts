@@ -4,23 +4,22 @@
  * The bridge runs the turns (bridge/turn.ts). presenter.ts decides which events of a turn a peer receives,
  * approval/answers.ts interprets answers, and call-states.ts decides which answers are accepted.
  *
- * - A message to a completed task starts the next turn in a live session, if the extension is active, or if the client
- *   uses gemini-cli's dialect. Otherwise a completed task accepts no more messages.
+ * - A message to a completed task starts the next turn in three cases: the task belongs to a live session, the client
+ *   uses the extension, or the client uses gemini-cli's dialect. Otherwise a completed task accepts no more messages.
  * - A confirmation is accepted while the task waits, and also while it works, because other calls of the turn may be
  *   running. The first answer to a call counts. A later answer is refused, with the name of the client that answered
  *   first.
- * - A text answer to a confirmation is the name or id of an option, yes or no. Any other text declines the call, and
- *   the model gets the text as the reason. A message that names only the context, and not the task, is an answer if
- *   its text is the name or id of an option of each call that waits. It is also an answer if the only call that waits
- *   asks a question and needs no approval (`answersCalls`).
+ * - If a call needs approval, a text answer can be the name or id of an option, or a plain yes or no. Any other text
+ *   rejects the call, and the model gets the text as the reason. A message that names only the context, and not the
+ *   task, is an answer if its text is the name or id of an option of each call that waits. It is also an answer if the
+ *   only call that waits asks a question and needs no approval (`answersCalls`).
  * - After a crash the turn continues. Calls that were running are not repeated. Calls that waited for an answer still
  *   wait.
  */
 import { endRun, type OpenRun } from '../../agent/index.ts';
-import { isObject, raceAbort, type MaybePromise } from '../../base/index.ts';
+import { raceAbort, type MaybePromise } from '../../base/index.ts';
 import { openTurn, present, runTurn, type TurnReader } from '../../bridge/index.ts';
 import {
-  EXTENSION_URI,
   extensionMetadata,
   messagesOf,
   refuseIncompatible,
@@ -57,6 +56,7 @@ import { modelNameIn } from '../session/session-status.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
 import { hasBegun, type AcquiredAgent, type WorkspaceAgents } from '../session/workspace-agents.ts';
 import { answersCalls, callsAwaitingAnswer, CallStates, checkWords } from './call-states.ts';
+import { clientName } from './client-name.ts';
 import { Inbox } from './inbox.ts';
 import { requireMessageRoles, type MessageRules } from './message-roles.ts';
 import { DevelopmentToolPresenter } from './presenter.ts';
@@ -75,7 +75,10 @@ export interface CoderExecutorOptions extends MessageRules {
   readonly logger: Logger;
   /** Returns whether the task is the current task of a live session. */
   isLive(taskId: string): boolean;
-  /** Whether only tasks of live sessions are resumed after a crash. */
+  /**
+   * Whether the agent serves a live session. If so, only tasks of live sessions are resumed after a crash, and error
+   * messages suggest /model instead of --model.
+   */
   readonly onlyLive: boolean;
 }
 
@@ -96,7 +99,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
 
   function receive(context: RequestContext, task?: Task): MaybePromise<Reception | undefined> {
     const { message, user } = context;
-    // If the task waits for an answer, a text message is an answer too.
+    // If the task waits for an answer, a text message is an answer, unless it is a built-in command.
     const isWaiting = task !== undefined && isInterrupted(task.status.state);
     requireMessageRoles(message, user, options, isWaiting);
     refuseIncompatible(namedExtensions(context));
@@ -134,8 +137,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     }
     let inbox = concluding.has(task.id) ? undefined : inboxes.get(task.id);
     if (isWaiting && !concluding.has(task.id)) {
-      // Other clients may answer before the turn has started again. The new inbox also discards answers of an earlier
-      // message that was accepted but not stored.
+      // The inbox is created now, so that other clients can answer before the turn starts again. It is always a new
+      // inbox, so that it has no answers of an earlier message that was accepted but could not be stored.
       inbox = new Inbox();
       inboxes.set(task.id, inbox);
     }
@@ -384,8 +387,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
 }
 
 /**
- * Returns a reader for the answers of a turn. It finds them in the inbox and in the turn's last message, unless this
- * message was a slash command.
+ * Returns a reader for the answers of a turn. It finds them in the inbox, and in the turn's last message if `isAnswer`
+ * is true. If the turn is resumed after a crash, it finds all answers in the task's log.
  */
 function readerOf(context: ExecutionContext, inbox: Inbox, isAnswer: boolean): TurnReader {
   const { message, task, resumed } = context;
@@ -408,14 +411,12 @@ function readerOf(context: ExecutionContext, inbox: Inbox, isAnswer: boolean): T
  * clients may give a name in the metadata.
  */
 function sourceOf({ user, message }: RequestContext): EventSource {
-  const own = message.metadata?.[EXTENSION_URI];
-  const claimed: unknown = isObject(own) ? own['client'] : undefined;
   const client = user?.['client'] ?? user?.id;
-  const name = user?.['name'] ?? claimed;
+  const name = clientName(user, message);
   const kind = user?.['kind'];
   return {
     client: typeof client === 'string' && client !== '' ? client : 'a2a',
-    ...(typeof name === 'string' && name !== '' && { name: name.slice(0, 80) }),
+    ...(name !== '' && { name }),
     kind: typeof kind === 'string' ? kind : 'http',
   };
 }

@@ -1,6 +1,7 @@
 /**
  * Confirmations that arrive while a turn runs or is about to run. A call that waits gets its answer at once, even while
- * other calls run. The inbox is created when a message that continues a turn is accepted, or else when the turn starts.
+ * other calls run. If a message continues a waiting turn, the inbox is created when this message is accepted.
+ * Otherwise, it is created when the turn starts.
  */
 import type { Answer, AnswerInbox, Question } from '../../agent/index.ts';
 import { readMessage } from '../../protocol/development-tool/index.ts';
@@ -37,8 +38,8 @@ export class Inbox implements AnswerInbox {
   }
 
   /**
-   * Returns a promise that resolves when each of the current messages has been stored or has failed. Returns undefined
-   * if there are no such messages.
+   * Returns a promise that waits for the messages that are being stored at this moment. It resolves even if some of
+   * them could not be stored. Returns undefined if no message is being stored.
    */
   arriving(): Promise<unknown> | undefined {
     return this.#arriving.size > 0 ? Promise.all(this.#arriving) : undefined;

@@ -15,9 +15,9 @@ import { requestOf } from '../approval/confirmation-request.ts';
 import type { AnswerText } from './answer-text.ts';
 
 /**
- * Returns a function that takes each update of the run in order, and returns a list with the update if it is missing in
- * the log. Of a text, the list contains only the part that is missing. `calls` are the calls in the log. `questions`
- * are the open questions of the session.
+ * Returns a function that must be called with each update of the run, in order. It returns a list with the update if
+ * the update is missing in the log, or else an empty list. Of a text, the list contains only the missing part. `calls`
+ * are the calls in the log. `questions` are the open questions of the session.
  */
 export function missingUpdates(
   calls: ReadonlyMap<string, ToolCall>,

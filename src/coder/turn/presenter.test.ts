@@ -114,3 +114,22 @@ test('a question is shown once', async () => {
   assert.deepEqual(await added([call, question], []), ['PENDING asks']);
   assert.deepEqual(await added([call, question], [asked]), []);
 });
+
+test('the log tells the failure of a turn from that of a command that ran while the turn waits', () => {
+  const lines: (string | undefined)[] = [];
+  const task: Task = { kind: 'task', id: 't', contextId: 's', status: { state: 'working' } };
+  const presenter = new DevelopmentToolPresenter({
+    context: { task, turn: [], resumed: false },
+    isActive: true,
+    isLive: false,
+    agent: undefined,
+    run: undefined,
+    model: 'scripted',
+    logger: { ...silent, error: (_fields: object, message?: string) => void lines.push(message) },
+  });
+  const error = { code: 'model-failed', message: 'no answer' };
+  const failure = createEvent({ runId: 'r', author: APP }, { error });
+  presenter.fail(failure);
+  presenter.commandFailed(failure);
+  assert.deepEqual(lines, ['a turn failed', 'a command failed']);
+});

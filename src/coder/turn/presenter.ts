@@ -1,6 +1,6 @@
 /**
  * Converts the events of a run to status updates of the development-tool extension. The metadata of a status update
- * contains its kind. Each execution has its own presenter.
+ * contains its kind. A presenter is used for one run of the executor, and one execution may need several.
  *
  * - Text and thoughts are collected before they are sent (speech.ts). helper-speech.ts handles the text and thoughts of
  *   helpers.
@@ -94,7 +94,10 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   readonly #pace = new LivePace();
   /** The correlation ids of the confirmation requests that are in the task's log. */
   readonly #asked = new Set<string>();
-  /** The helpers that work for this turn, by the id of their `task` call. */
+  /**
+   * The helpers that work for this turn, by the id of their `task` call. An MCP server that asks a question has an
+   * entry too, by the id of the call of its tool.
+   */
   readonly #helpers = new Map<string, HelperSpeech>();
   readonly #images = new ShownImages();
   readonly #speech = new Speech(this.#images);
@@ -126,7 +129,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   ): AsyncGenerator<StatusEvent> {
     const { events, questions } = run;
     const { calls } = new CallStates(this.#options.context.task);
-    // The replay below uses a numbering of its own, because texts that were already sent must not get new numbers.
+    // The replay numbers its texts with a temporary AnswerText. Only texts that are missing in the log get numbers of
+    // the real one.
     const answer = this.#answer;
     this.#answer = new AnswerText(this.#options.context);
     const missing = missingUpdates(calls, questions, answer);
@@ -141,7 +145,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
       yield* this.present(event).flatMap(missing);
     }
     this.#answer = answer;
-    // If the log already shows that a call waits for its turn, the call has no open confirmation request.
+    // The replay may have added a confirmation request that has been answered. If the log shows the call as PENDING
+    // without a request, the call waits for its turn, so the request is removed again.
     for (const { tool_call_id: id, status, confirmation_request } of calls.values()) {
       const call = this.#calls.get(id);
       if (call && status === 'PENDING' && !confirmation_request)
@@ -150,8 +155,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   /**
-   * Returns the final updates of calls that are in the task's log but not in the session, so that every call ends. Such
-   * a call belonged to a helper that was interrupted, or its session was lost.
+   * Returns the final updates of the calls in the task's log that have not ended, so that every call ends. For example,
+   * such a call belonged to a helper that was interrupted, or its session was lost.
    */
   close(error: ErrorDetails = UNKNOWN): StatusEvent[] {
     const open = [...this.#calls.values()].filter((call) => this.#told.has(call.tool_call_id));
@@ -202,7 +207,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   fail(failure: Event): StatusEvent {
-    const { message, correlationId } = this.#report(failure);
+    const { message, correlationId } = this.#report(failure, 'a turn failed');
     const errorCode = publicCode(failure);
     const about = { error: message, errorCode, correlationId, ...this.#session() };
     return this.#state('failed', { message, ...about });
@@ -210,17 +215,17 @@ export class DevelopmentToolPresenter implements TurnPresenter {
 
   /** Returns the update for a command that failed while the turn waits. The turn still waits. */
   commandFailed(failure: Event): StatusEvent {
-    const { message: text, correlationId } = this.#report(failure);
+    const { message: text, correlationId } = this.#report(failure, 'a command failed');
     return this.#say('TEXT_CONTENT', [{ kind: 'text', text }], { correlationId });
   }
 
   /** Writes the reason for a failure to the log, and returns the text for peers. */
-  #report(failure: Event): { readonly message: string; readonly correlationId: string } {
+  #report(failure: Event, what: string): { message: string; correlationId: string } {
     const correlationId = randomUUIDv7();
     const { context, logger, isLive } = this.#options;
     const { error, author: agent } = failure;
     const fields = { taskId: context.task.id, correlationId, code: error?.code, agent };
-    logger.error({ ...fields, problem: fullReason(failure, isLive) }, 'a turn failed');
+    logger.error({ ...fields, problem: fullReason(failure, isLive) }, what);
     const message = `${publicReason(failure)} Correlation id: ${correlationId}`;
     return { message, correlationId };
   }
@@ -367,7 +372,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     // The session contains the questions of MCP servers, but only the task's log records that such a question has
     // ended.
     if (this.#ended.has(id)) return [];
-    // A helper's question is shown with the helper's own call, which is not in the session.
+    // A question of a helper or an MCP server is shown as a call of its own, which has the name of the helper or the
+    // server. This call is not in the session.
     const mark = callId === undefined ? {} : this.#helperOf(id.slice(0, id.lastIndexOf('/'))).mark;
     this.#note([{ kind: 'function-call', id, name: tool, args }], mark);
     const { request, correlationId } = requestOf(question);
@@ -387,7 +393,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   /**
-   * Shows that a call waits for its turn. Such a call is PENDING and needs no answer. Earlier calls are shown first.
+   * Shows that a call waits for its turn. Such a call is PENDING and needs no answer. Earlier calls that have not been
+   * shown yet are shown before it.
    */
   #wait(callId: string): StatusEvent[] {
     const call = this.#calls.get(callId);

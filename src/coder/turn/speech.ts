@@ -5,8 +5,8 @@
  *   stays there as a message. While more text may follow, the last character is held back for a short time, so that the
  *   final piece of the answer is rarely empty.
  * - A thought is sent before the text or the call that follows it. A long thought is sent in pieces while the model
- *   thinks, at most one every THOUGHT_MS. Each piece after the first one `continues` the thought, so that clients show one
- *   thought, even if the model sends one token at a time.
+ *   thinks: a piece is sent after THOUGHT_MS, or when it has GATHER_CHARS characters. Each piece after the first one
+ *   `continues` the thought, so that clients show one thought, even if the model sends one token at a time.
  */
 import { contentText, isFinalResponse, type Event } from '../../agent/index.ts';
 import { splitLast } from '../../base/index.ts';
@@ -25,7 +25,10 @@ const HELD_MS = 500;
 export interface Utterance {
   readonly kind: 'THOUGHT' | 'TEXT_CONTENT';
   readonly part: Part;
-  /** Whether this part completes the agent's answer. If the whole text was sent before, the part is empty. */
+  /**
+   * Whether this part completes the agent's answer. If all text of the answer has already been sent, this part is
+   * empty.
+   */
   readonly isLast?: boolean;
 }
 
@@ -135,7 +138,10 @@ export class Speech {
     return performance.now() - this.#thoughtSince >= THOUGHT_MS;
   }
 
-  /** Returns a piece of the thought, unless its subject is not complete yet. */
+  /**
+   * Returns the collected piece of the thought. Returns an empty list if the piece is only white space or an incomplete
+   * subject.
+   */
   #thoughtPiece(): Utterance[] {
     const isSubject = this.#begun === '' && /^\s*\*\*[^*\n]{0,200}\*?$/.test(this.#thought);
     return isSubject || this.#thought.trim() === '' ? [] : [this.#sendThought()];
@@ -163,8 +169,9 @@ function asText(part: Part): Utterance {
 }
 
 /**
- * Splits a thought into its subject and its description. Models start a thought with its subject: `**Reading the file**
- * I will look at …`.
+ * Splits a thought into its subject and its description. Many models start a thought with its subject, for example
+ * `**Reading the file** I will look at …`. Otherwise the first line, shortened to 80 characters, is the subject, and
+ * the whole text is the description.
  */
 export function thoughtOf(text: string): AgentThought {
   const [, subject, description] = /^\s*\*\*([^*\n]{1,200})\*\*\s*([^]*)$/.exec(text) ?? [];

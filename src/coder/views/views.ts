@@ -45,7 +45,7 @@ export const developmentToolView: LogView = {
     const isHidden = status.message !== undefined && isForPlain(status.message);
     if (shown === history && !isHidden) return task;
     if (!isHidden) return { ...task, history: shown };
-    // The message of the status is hidden, so the status gets the message before it.
+    // The message of the status is hidden. If the state is not settled, the status gets the message before it instead.
     const before = isSettled(status.state) ? undefined : shown?.at(-1);
     return {
       ...task,

@@ -13,12 +13,12 @@ export interface FetchPageOptions {
   /** Private networks that are allowed, in CIDR notation. */
   readonly allowNetworks?: readonly string[] | undefined;
   readonly timeoutMs?: number;
-  /** Maximum size of the decompressed body. The rest is not read. */
+  /** Maximum size of the decompressed body. Only the start of a larger body is read. */
   readonly maxBytes?: number;
 }
 
 export interface Page {
-  /** The URL after all redirects. */
+  /** The URL after all redirects that were followed. */
   readonly url: URL;
   readonly status: number;
   /** The media type in lower case, without parameters. */

@@ -2,8 +2,8 @@
  * Converts an HTML page to readable text with headings, lists, links and preformatted blocks, but without scripts and
  * styles. The text is meant for models and does not reproduce the layout of the page.
  *
- * Uses the tokenizer of htmlparser2 and not its parser, because the parser keeps a stack of open elements and takes
- * quadratic time on deeply nested pages.
+ * Uses the tokenizer of htmlparser2 and not its parser. The parser keeps a stack of open elements, and takes quadratic
+ * time on deeply nested pages.
  */
 import { Tokenizer } from 'htmlparser2';
 
@@ -27,7 +27,10 @@ const PREFIXES: Readonly<Record<string, string>> = {
   li: '- ',
 };
 const MAX_LINK = 500;
-/** Maximum number of unclosed quotes after which the rest of a page is read again. More would take quadratic time. */
+/**
+ * After an unclosed quote, the rest of the page is read again. After this number of passes, all quotes in tags are
+ * removed first, because more passes would take quadratic time.
+ */
 const MAX_PASSES = 8;
 const NO_BREAK_SPACE = 0xa0;
 
@@ -139,7 +142,9 @@ function tokenize(html: string, base: URL, writer: Writer): number | undefined {
 
 type Writer = ReturnType<typeof createWriter>;
 
-/** Collects text. Replaces white space with single spaces, and starts each block on a new line. */
+/**
+ * Collects text. Replaces white space with single spaces, except in preformatted text. Starts each block on a new line.
+ */
 function createWriter() {
   const lines: string[] = [];
   let line: string[] = [];

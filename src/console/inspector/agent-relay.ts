@@ -3,8 +3,8 @@
  *
  * Only the origins that the person named on the command line are trusted: they may be in any network, and only they get
  * the headers of the command line. Other origins, for example those in the agent's card, are added when the person
- * agrees. They must be public or on the host of the agent. If the agent is on this machine, they may be on this machine
- * too.
+ * agrees. Such an origin must have a public address or be on the agent's host. If the agent is on this machine, the
+ * origin may be on this machine too.
  */
 import * as z from 'zod';
 import { reasonOf, rootCause } from '../../base/index.ts';
@@ -26,7 +26,7 @@ const SILENT_MS = 600_000;
 /** The time that the agent has for an answer over gRPC. */
 const TRY_MS = 15_000;
 
-/** Headers that belong to one connection, or that could make a program on the way read the request differently. */
+/** Headers that belong to one connection, and headers that could make a proxy read the request differently. */
 const RESERVED =
   /^(host|connection|content-length|transfer-encoding|te|trailer|upgrade|keep-alive|expect|proxy-.*)$/i;
 
@@ -44,7 +44,7 @@ const TriedInterface = z.strictObject({
 });
 
 export interface AgentRelayOptions {
-  /** The address of the agent that the person gave. */
+  /** The agent's address, as the person has given it. */
   readonly url: string;
   /** Headers for the agent, and for `trustedOrigins`. The page learns only their names. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -142,7 +142,7 @@ export class AgentRelay {
 
   /**
    * Sends a request. Returns the lines of the answer, in the format of relay-format.ts. Throws an A2AError if the
-   * request is invalid or not allowed.
+   * request is invalid or not allowed, or if too many requests are running.
    */
   send(body: unknown): AsyncIterable<string> {
     const { method, url: text, body: content, headers: given } = parsed(RelayedRequest, body);

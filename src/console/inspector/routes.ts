@@ -3,13 +3,12 @@
  * `parley inspect`.
  */
 import { isObject } from '../../base/index.ts';
-import type { JsonRoute } from '../../http/index.ts';
+import { NO_STORE, type JsonRoute } from '../../http/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { AgentRelay } from './agent-relay.ts';
 
 /** Maximum size of a request to the relay. It contains the request to the agent. */
 const MAX_BODY_BYTES = 4 * 2 ** 20;
-const NO_STORE = { 'cache-control': 'no-store' };
 
 export function inspectorRoutes(relay: AgentRelay): JsonRoute[] {
   return [

@@ -8,9 +8,9 @@ export type Attention =
   | { readonly kind: 'done' }
   | { readonly kind: 'failed' };
 
-/** Compares two successive states. A turn that a person canceled is not reported. */
+/** Returns what a person should be told when the state changes from `before` to `after`. Ignores canceled turns. */
 export function attentionSince(before: SessionState, after: SessionState): Attention[] {
-  // What happened before this client joined the session is not reported.
+  // Calls and turns from before this client joined the session are not reported.
   if (!before.place || before === after) return [];
   const found: Attention[] = [];
   if (before.log.open !== after.log.open) {

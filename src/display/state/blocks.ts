@@ -1,9 +1,9 @@
 /**
- * Splits a Markdown text that is still being streamed. The result is the finished blocks, which later text cannot
- * change, and the unfinished rest.
+ * Splits a Markdown text that is still being streamed. Returns the finished blocks, which later text cannot change, and
+ * the unfinished rest.
  *
- * Only complete lines are used, and each decision depends only on earlier lines. So the result does not depend on how
- * the text is divided into chunks. A fenced code block is one block. A list is also one block.
+ * Only complete lines are used, and no decision depends on later lines. So the result does not depend on how the text
+ * is divided into chunks. A fenced code block that is not indented is one block. A list is also one block.
  */
 const FENCE = /^( {0,3})(`{3,}|~{3,})/;
 const LIST_ITEM = /^(?:[-*+]|\d{1,9}[.)])(?:\s|$)/;

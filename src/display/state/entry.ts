@@ -19,7 +19,7 @@ export interface Decision {
 export type ShownPart = FilePart | DataPart;
 
 interface Common {
-  /** A number that increases from entry to entry. */
+  /** A unique number. Later entries usually have higher numbers. */
   readonly id: number;
   /** True if the entry will not change any more. */
   readonly done: boolean;
@@ -31,7 +31,7 @@ interface Common {
 
 export type PromptEntry = Common & {
   readonly kind: 'prompt';
-  /** The words, with the names of the files. */
+  /** The words, with `[NAME]` for each file and `[data]` for each data part. */
   readonly text: string;
   /** The files and the data of the message, for displays that can show them. */
   readonly parts?: readonly ShownPart[];

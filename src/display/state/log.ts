@@ -276,7 +276,7 @@ function isStreamed(entry: Entry | undefined): boolean {
   return (entry?.kind === 'text' || entry?.kind === 'thought') && !entry.done;
 }
 
-/** Returns the text of a prompt, with the names of its files. */
+/** Returns the text of a prompt, with `[NAME]` for each file and `[data]` for each data part. */
 function textOfPrompt(parts: readonly Part[]): string {
   return parts
     .map((part) => {

@@ -18,7 +18,7 @@ export interface SessionState {
   readonly approval: string;
   readonly turn: TaskState;
   readonly log: Log;
-  /** The number of finished entries that come from the current task. */
+  /** The number of finished entries that come from the current task, without entries that only this client shows. */
   readonly logged: number;
   /** The number of messages before the log that this client has not loaded. */
   readonly omitted: number;

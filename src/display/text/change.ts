@@ -23,7 +23,7 @@ export type ChangedLine =
   /** Unchanged lines that are left out. */
   | { readonly kind: 'gap' }
   | { readonly kind: 'note'; readonly text: string }
-  /** A line of the server's formatted diff, or a line of the new content after a `+`. */
+  /** A line of the server's formatted diff, or a `+` followed by a line of the new content. */
   | { readonly kind: 'patch'; readonly text: string };
 
 export interface FileChange {
@@ -34,7 +34,7 @@ export interface FileChange {
   readonly lines: readonly ChangedLine[];
 }
 
-/** Returns the lines of a change, with `context` unchanged lines around each changed line. */
+/** Returns the lines of a change, with up to `context` unchanged lines before and after each changed line. */
 export function changeOf(diff: FileDiff, context = CONTEXT): FileChange {
   const [before, after] = visibleEnds(diff.old_content ?? '', diff.new_content);
   const small = before.length + after.length <= MAX_CHARS;
@@ -70,7 +70,7 @@ export function changeOf(diff: FileDiff, context = CONTEXT): FileChange {
   return { added, removed, lines, complete: true };
 }
 
-/** Returns the texts that look the same on a removed and on an added line, because only their tabs differ. */
+/** Returns the texts that occur in a removed line and also in an added line when tabs are drawn as spaces. */
 function sameLooks(lines: readonly string[]): ReadonlySet<string> {
   const looks = (sign: string): string[] =>
     lines.filter((each) => each[0] === sign).map((each) => reveals(each.slice(1)));
@@ -79,8 +79,8 @@ function sameLooks(lines: readonly string[]): ReadonlySet<string> {
 }
 
 /**
- * Removes the carriage returns if all lines of both texts end with CRLF. Otherwise they stay visible, because the line
- * ends differ.
+ * Removes the carriage returns if all line breaks of both texts are CRLF. Otherwise, the carriage returns stay visible,
+ * because the line breaks differ.
  */
 function visibleEnds(before: string, after: string): readonly [string, string] {
   if (/(?<!\r)\n/.test(before) || /(?<!\r)\n/.test(after)) return [before, after];

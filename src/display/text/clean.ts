@@ -44,7 +44,7 @@ export function revealsLine(text: string): string {
   return reveals(text).replaceAll(/\s+/g, ' ').trim();
 }
 
-/** Returns the part of a line that stays visible after carriage returns. Progress bars print such lines. */
+/** Splits a line at carriage returns, which progress bars print, and returns the last part that is not empty. */
 function overwritten(line: string): string {
   return line.split('\r').findLast((part) => part !== '') ?? '';
 }

@@ -54,7 +54,7 @@ export function createAgents(options: AgentsOptions) {
   let forwardedHeaders: readonly string[] = [];
   let started = false;
   let everySeconds = HEALTH_SECONDS;
-  /** Aborted when the interval changes, to end the wait for the next check. */
+  /** Is aborted when the interval changes, to end the wait for the next check. */
   let resting = new AbortController();
 
   /** Replaces the configuration. Running tasks keep the agent that they started with. */
@@ -140,7 +140,10 @@ export function createAgents(options: AgentsOptions) {
     return [...found.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
   }
 
-  /** Throws `conflict` if the agent is in the configuration, because callers cannot change such an agent. */
+  /**
+   * Throws `conflict` if the configuration has an agent with this name for the workspace. Callers cannot change such an
+   * agent.
+   */
   function checkOwn(workspace: string, name: string): void {
     if (configured.get(name)?.isFor(workspace) !== true) return;
     throw new A2AError(
@@ -150,8 +153,11 @@ export function createAgents(options: AgentsOptions) {
   }
 
   /**
-   * Registers an agent if `create` is true, otherwise changes it. Throws `conflict` if `create` is true and the agent
-   * already exists. Also throws `conflict` if the agent is in the configuration.
+   * Registers an agent if `create` is true, otherwise changes it. Throws `conflict` if the agent is in the
+   * configuration. With `create`, also throws `conflict` if the agent already exists or the workspace has too many
+   * agents. Throws `notFound` if an agent to change does not exist. Throws `invalidParams` if an address is not
+   * allowed, if a change must contain the headers again but does not, or if headers cannot be stored. With `verify`,
+   * throws `upstreamFailed` if the card cannot be fetched.
    */
   async function put(change: AgentChange): Promise<RemoteAgent> {
     const { workspace, actor, name, input, create, verify } = change;
@@ -181,7 +187,7 @@ export function createAgents(options: AgentsOptions) {
       yield* audit.record({ workspace, actor, action, subject: name, detail });
     });
     await registry.load();
-    registry.remember(workspace, draft.agent);
+    registry.remember(workspace, draft);
     if (!verify && started) void check(draft.agent);
     return draft.agent;
   }

@@ -2,7 +2,7 @@
 import type { CallUse, PayingCaller, PlannedCall } from '../budgets/calls.ts';
 import type { RemoteAgent } from './remote.ts';
 
-/** Returns the call that budgets reserve. The reserved usage is the setting `usage` of the agent. */
+/** Returns the call for which usage is reserved in the budgets. The reserved usage is the agent's setting `usage`. */
 export function plannedCall(
   caller: PayingCaller,
   agent: RemoteAgent,
@@ -21,7 +21,7 @@ export function plannedCall(
   };
 }
 
-/** Returns the usage of a call if the agent does not report any. It is the setting `usage` of the agent. */
+/** Returns the agent's setting `usage`. It is counted if the agent does not report the usage of a call. */
 export function usualUse({ settings: { usage = {} } }: RemoteAgent): CallUse {
   const { tokens = 0, amount, currency } = usage;
   return {
@@ -31,7 +31,7 @@ export function usualUse({ settings: { usage = {} } }: RemoteAgent): CallUse {
   };
 }
 
-/** Returns the usage of a call that did not reach the agent. */
+/** Returns the usage of a call for which the agent has done no work. */
 export function noUse(agent: RemoteAgent): CallUse {
   const { cost } = usualUse(agent);
   return { inputTokens: 0, outputTokens: 0, cost: cost && { ...cost, amount: 0 } };

@@ -1,9 +1,10 @@
 /**
  * Reads the chunks of a streamed text without parsing each of them as JSON.
  *
- * The chunks of an answer are the same JSON except for their text. When a chunk has been parsed and checked, the JSON
- * before and after its text is stored. If the next chunk begins and ends with the same JSON, only the text in between
- * has to be parsed. The event is then a copy of the last event with the new text. All other chunks are parsed as usual.
+ * The chunks of an answer are usually the same JSON except for their text. When a chunk has been parsed and checked,
+ * the JSON before and after its text is stored. If the next chunk begins and ends with the same JSON, only the text in
+ * between has to be parsed. The event is then a copy of the last event with the new text. All other chunks are parsed
+ * as usual.
  */
 import type { StreamEvent, TaskArtifactUpdateEvent } from '../../protocol/index.ts';
 
@@ -33,7 +34,7 @@ export class ChunkReader {
     return event;
   }
 
-  /** Returns the event if it is the next chunk of the same text, otherwise undefined. */
+  /** Returns the event if it is the next chunk of the text that was read last, otherwise undefined. */
   next(data: string, type: string): TaskArtifactUpdateEvent | undefined {
     const last = this.#last;
     const text = last !== undefined && type === this.#type ? this.#between(data) : undefined;

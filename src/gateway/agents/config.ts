@@ -17,7 +17,7 @@ export const AgentName = z
 
 const Url = WebAddress.describe('The address of the agent or of its card');
 
-/** Headers of the connection itself. undici refuses a request that sets them. */
+/** Headers of the connection itself. They must not be set, and undici refuses requests with some of them. */
 const CONNECTION_HEADERS = [
   'connection',
   'content-length',

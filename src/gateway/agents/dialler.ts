@@ -8,7 +8,7 @@ import { AddressError, networkGuard, type NetworkGuard } from '../../base/net/in
 
 /** How to reach an agent. */
 export interface AgentRoute {
-  /** The connections of HTTP. */
+  /** Makes the HTTP connections. */
   readonly dispatcher: Dispatcher;
   /**
    * Checks the addresses of gRPC connections. Undefined for a trusted agent. The dispatcher checks HTTP connections.

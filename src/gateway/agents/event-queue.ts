@@ -8,32 +8,35 @@ const DONE: IteratorReturnResult<undefined> = { value: undefined, done: true };
 
 export class EventQueue<Event> implements AsyncIterableIterator<Event, undefined> {
   readonly #run: (events: EventQueue<Event>) => Promise<void>;
-  /** The end of `run`, once it has started. */
+  /** Resolves when `run` has ended. Undefined before the first read starts `run`. */
   #running: Promise<void> | undefined;
   #events: Event[] = [];
   #waiting: PromiseWithResolvers<Step<Event>> | undefined;
   #over = false;
   #error: unknown;
-  /** Called when `wanted` becomes true. */
+  /** Called when the reader waits for another event while `run` is in progress, and when the reader leaves. */
   onWanted: (() => void) | undefined;
-  /** Called when the reader wants no more events. */
+  /** Called when the reader leaves. */
   onLeft: (() => void) | undefined;
 
   constructor(run: (events: EventQueue<Event>) => Promise<void>) {
     this.#run = run;
   }
 
-  /** Whether the reader waits for an event. Also true if the reader has left, because `push` then drops the event. */
+  /**
+   * Whether the reader waits for an event. Also true after the end, so that the writer does not wait. `push` then drops
+   * the event.
+   */
   get wanted(): boolean {
     return this.#waiting !== undefined || this.#over;
   }
 
-  /** Whether the reader wants no more events, or `run` has ended. */
+  /** Whether the reader has left, or `run` has ended. */
   get isOver(): boolean {
     return this.#over;
   }
 
-  /** Adds an event. It is dropped if the reader has left. */
+  /** Adds an event. It is dropped if the iteration has ended. */
   push(event: Event): void {
     const waiting = this.#waiting;
     if (!waiting) {

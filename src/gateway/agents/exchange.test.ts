@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Dispatcher } from 'undici';
-import { ByteBudget } from '../../client/index.ts';
+import { ByteBudget, ConnectionError } from '../../client/index.ts';
 import type { StreamEvent } from '../../protocol/index.ts';
 import { Exchange } from './exchange.ts';
 
@@ -156,4 +156,17 @@ test('the chunks of a text that arrive together are passed on together, and an i
   assert.deepEqual(taken.at(-1), [5, 'chunk 5']);
   end();
   await read;
+});
+
+test('a request that is closed before its response begins rejects, whole or as a stream', async () => {
+  for (const how of ['whole', 'stream'] as const) {
+    const closing = new AbortController();
+    const dispatcher = { dispatch: () => true } as unknown as Dispatcher;
+    const budget = new ByteBudget(1000);
+    const exchange = new Exchange(dispatcher, budget, 1000, closing.signal, decode);
+    const response = how === 'whole' ? exchange.whole(request) : exchange.stream(request, true);
+    const closed = new ConnectionError('closed', 'the execution has ended');
+    closing.abort(closed);
+    await assert.rejects(response, closed);
+  }
 });

@@ -59,8 +59,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
   readonly #maxBytes: number;
   readonly #signal: AbortSignal | undefined;
   /**
-   * Resolves when the response is complete. If a stream is expected, resolves with the first event. If a stream begins
-   * although none is expected, resolves at once.
+   * Resolves when the first event of an expected stream has arrived, when an unexpected stream begins, or otherwise
+   * when the response ends. Rejects if the request fails before that.
    */
   readonly #opened = Promise.withResolvers<void>();
   #streams = false;
@@ -83,10 +83,10 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
   #length = 0;
   /** True if the last chunk may have ended in the middle of a character. */
   #cut = false;
-  /** True if the last chunk ended with a complete event, so that the parser holds no partial event. */
+  /** True if the last parsed text ended with a complete event, so that the parser holds no partial event. */
   #between = false;
   #reader: ItemReader | undefined;
-  /** Settles when the reader has got all items, or wants no more. */
+  /** Settles when the reader has got all items, wants no more, or has failed. */
   #read: PromiseWithResolvers<void> | undefined;
   /** True while the reader works on an item. */
   #busy = false;
@@ -120,7 +120,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
 
   /**
    * Waits for the first event, and returns the events. If the server does not respond with a stream, returns the
-   * complete response. With `expectsEvent`, throws if the stream ends without an event.
+   * complete response. Throws if the first event is invalid or contains an error. With `expectsEvent`, also throws if
+   * the stream ends without an event.
    */
   async stream(
     request: Dispatcher.DispatchOptions,
@@ -138,7 +139,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
 
   /**
    * Passes each item to the reader when it arrives, which takes less time than an iteration. Resolves when there are no
-   * more items, or when the reader wants no more.
+   * more items, or when the reader wants no more. Rejects if the connection or the reader fails.
    */
   each(reader: ItemReader): Promise<void> {
     this.#reader = reader;
@@ -157,7 +158,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
     if (this.#over && !this.#busy && !this.#hasItem) this.#leaveReader(this.#error);
   }
 
-  /** Passes an item to the reader. Returns false if the reader gets no other item now. */
+  /** Passes an item to the reader. Returns false if the reader is busy with it, has failed, or wants no more items. */
   #pass(reader: ItemReader, item?: StreamItem): boolean {
     try {
       const taken = reader.take(item ?? this.#item());
@@ -199,7 +200,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
 
   readonly #onAbort = (): void => {
     const reason: unknown = this.#signal?.reason;
-    if (reason instanceof ConnectionError && reason.reason === 'closed') this.#linger();
+    const isClosed = reason instanceof ConnectionError && reason.reason === 'closed';
+    if (isClosed && this.#parse) this.#linger();
     else this.#leave(reason);
   };
 
@@ -327,9 +329,9 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
   }
 
   /**
-   * Passes the events at the start of the text to the reader, without the parser, as long as each of them continues the
-   * text of the last event. Events of a burst arrive together, so the reader gets all of them, although it is ready for
-   * only one. Returns the position in the text after the last event that the reader has got.
+   * Passes the events at the start of `text` to the reader without the parser, as long as ChunkReader recognizes them.
+   * The reader gets all of these events, even if it was ready for only one, until it becomes busy or wants no more.
+   * Returns the position after the last event that was passed.
    */
   #passChunks(reader: ItemReader, text: string): number {
     if (!this.#between) return 0;
@@ -384,8 +386,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
   }
 
   /**
-   * Stops reading. Usually the last event has arrived and the response is about to end. Waits a moment for the end of
-   * the response, so that the connection can be reused.
+   * Stops reading. Usually the last event has arrived and the response is about to end. So a stream gets a moment to
+   * end, because its connection can then be reused. Without a stream, the request is aborted at once.
    */
   #linger(): void {
     if (this.#over) return;
@@ -399,7 +401,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
     this.#lingers = setTimeout(() => controller.abort(asError(undefined)), LINGER_MS);
   }
 
-  /** Aborts the request. A pending read rejects with `error`. */
+  /** Aborts the request. A pending read rejects with `error`, or ends if `error` is undefined. */
   #leave(error: unknown): void {
     if (this.#over) return;
     this.#end(error);

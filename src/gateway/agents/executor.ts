@@ -6,7 +6,8 @@
  * Normally a message is sent only once. After a crash, the gateway follows the remote task again if it has the remote
  * task's id. It compares the remote task with our log to find the events that are missing. If the remote task's id is
  * unknown, the message may or may not have arrived. It is sent again only if the agent recognizes repeated messages by
- * their id (`deduplicates`). For all other agents the task fails.
+ * their id (`deduplicates`). For all other agents the task fails. A later message of a task, such as the answer to a
+ * question, is also sent again if the agent was unreachable, or if the remote task still waits for it after a crash.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -75,12 +76,13 @@ interface Running {
   readonly agent: RemoteAgent;
   /** Resolves with the id of the remote task, or with undefined if there is none. */
   readonly remoteTask: Later<string | undefined>;
-  /** True from the moment when the message may have reached the remote agent. */
+  /** Whether this process has begun to send the message. Reset if the agent has certainly done no work for it. */
   sent: boolean;
   /** The headers and extensions of the requests to the agent, once they are known. */
   call?: Pick<Call, 'headers' | 'extensions'>;
   /**
-   * True if the task was canceled or has expired. False if the gateway shuts down, because the task is resumed later.
+   * True if the task was canceled or has expired. Stays false when the gateway shuts down, because the task is then
+   * resumed later.
    */
   canceled: boolean;
 }
@@ -147,6 +149,8 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     runs.set(task.id, running);
     let outcome = 'ok';
     let answered = false;
+    /** Whether the end of the remote task was passed on to the execution, which stores it. */
+    let hasEnded = false;
     let remoteTaskId: string | undefined;
     try {
       const preparing = prepare(context, agent, before, lifetime.signal, span);
@@ -166,6 +170,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       const pass = (events: readonly ExecutorEvent[]): MaybePromise<boolean> => {
         if (events.length === 0) return true;
         lifetime.wait(true);
+        hasEnded ||= reading.settled && !out.isOver;
         for (const each of events) used = reportedUsage(each) ?? used;
         if (reading.settled && reading.doubtful && remoteTaskId !== undefined) {
           return wholeTask(service, remoteTaskId, call).then((whole) => {
@@ -213,7 +218,9 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
           follower.failed(error);
         }
         if (reading.settled || out.isOver) return;
-        for (const each of reading.finish()) out.push(each);
+        const rest = reading.finish();
+        hasEnded ||= reading.settled && !out.isOver;
+        for (const each of rest) out.push(each);
         if (reading.settled) return;
       }
       throw new RemoteAgentError('remote-invalid', 'its stream ended, but its task has not ended');
@@ -240,12 +247,12 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       signal.removeEventListener('abort', onAbort);
       running.remoteTask.resolve(undefined);
       if (runs.get(task.id) === running) runs.delete(task.id);
-      // The call of a resumed task was made by an earlier process. If the gateway shuts down, the next process
-      // continues the call and counts it.
+      // The call of a resumed task was made by an earlier process. If the gateway shuts down before the call has ended,
+      // the next process continues the call and counts it, even if the agent has already reported usage.
       const made = running.sent || context.resumed;
       const hasFailed = outcome !== 'ok' && outcome !== 'canceled';
-      const isLeft = made && signal.aborted && !running.canceled;
-      if (used || (made && !isLeft)) {
+      const isLeft = made && signal.aborted && !running.canceled && !hasEnded;
+      if (made && !isLeft) {
         reservation.settle({ ...(used ?? usualUse(agent)), failed: hasFailed });
       } else if (hasFailed) reservation.settle({ ...noUse(agent), failed: true });
       else if (!isLeft) reservation.release();
@@ -297,7 +304,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
   function checkAnswer(context: RequestContext, task: Task, name: string): MaybePromise<undefined> {
     const workspace = ownerOf(context);
     const { state } = task.status;
-    // No check is needed, because the runtime refuses messages to a finished task.
+    // Messages to a finished task need no check here, because the runtime refuses them.
     if (isTerminal(state)) return undefined;
     const agent = agents.find(workspace, name);
     if (!agent) throw new A2AError('unavailable', `The agent ${name} no longer exists`);
@@ -323,7 +330,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       const agent = agents.find(ownerOf(context), name);
       if (!agent) throw notFound(name);
       checkPassedOn(context, agent);
-      if (context.message.contextId === undefined) outgoing.isNew(context.contextId);
+      if (context.message.contextId === undefined) outgoing.markNew(context.contextId);
       const checked = spending.check(plannedCall(callerOf(context), agent, context.contextId));
       return checked instanceof Promise ? checked.then(() => undefined) : undefined;
     },
@@ -350,7 +357,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
   };
 }
 
-/** Passes the items of a connection to the reader, until there are no more or the reader wants no more. */
+/** Passes the items of a connection to the reader. Ends when there are no more items, or the reader wants no more. */
 async function readAll(
   items: Items,
   reader: ItemReader,

@@ -1,7 +1,7 @@
 /**
  * Converts an agent's card to the profile that the gateway shows. The profile has only some fields of the card, each
- * with a maximum length. The other fields, such as addresses and security schemes, describe a network that callers
- * cannot reach.
+ * with a maximum length. Fields such as addresses and security schemes are left out. They apply to the agent's own
+ * endpoint, but callers use the gateway's endpoint.
  */
 import { literalAddress, networkGuard } from '../../base/net/index.ts';
 import type { AgentCard, AgentExtension, AgentSkill } from '../../protocol/index.ts';
@@ -79,7 +79,7 @@ export function exposedProfile(card: AgentCard, options: ExposedOptions): AgentP
   };
 }
 
-/** Returns whether the address is certainly unreachable for callers. */
+/** Returns whether the IP address or the host name belongs to a private network. Also true for an invalid address. */
 function isInternal(address: string): boolean {
   const url = URL.parse(address);
   if (!url) return true;

@@ -1,7 +1,7 @@
 /**
- * Describes a failed call to an agent for callers. The description is one line without the agent's addresses, and a
- * machine-readable reason. The reason starts with `AGENT_` if the agent or the connection to it failed, and with
- * `GATEWAY_` if the gateway stopped the call (OwnFailure).
+ * Describes to callers why a call to an agent failed. The description has one line of text without the agent's
+ * addresses, and a machine-readable reason. The reason starts with `AGENT_` if the agent or the connection to it
+ * failed, and with `GATEWAY_` if the gateway stopped the call (OwnFailure).
  */
 import { AddressError } from '../../base/net/index.ts';
 import {
@@ -21,7 +21,7 @@ export function failureLine(error: unknown, agent: string, hidden: readonly stri
 
 export const WEB_ADDRESS = /\b(?:https?|wss?):\/\/(?:\[[\da-f:.]*\])?[^\s"'<>)\]},]*/gi;
 
-/** Replaces all web addresses, and all occurrences of the hosts of the `hidden` addresses. */
+/** Replaces all web addresses, and every host that `hostsOf` returns for the `hidden` addresses. */
 export function withoutAddresses(text: string, hidden: readonly string[]): string {
   let out = text.replace(WEB_ADDRESS, '(address)');
   for (const host of hostsOf(hidden)) {
@@ -91,7 +91,7 @@ const REASONS: Readonly<Record<string, FailureReason>> = {
   internal: 'AGENT_FAILED',
 };
 
-/** Reasons of failures that occur before the agent starts to work, provided that the agent has not responded at all. */
+/** Reasons of failures that occur before the agent starts to work, provided that the agent has not sent any event. */
 const BEFORE_WORK: ReadonlySet<FailureReason> = new Set([
   'AGENT_UNREACHABLE',
   'AGENT_UNAUTHORIZED',
@@ -100,8 +100,8 @@ const BEFORE_WORK: ReadonlySet<FailureReason> = new Set([
 ]);
 
 /**
- * Returns whether the agent has done no work for the message. The result is valid only if the agent has not responded
- * at all.
+ * Returns whether the agent has done no work for the message. The result is valid only if the agent has not sent any
+ * event.
  */
 export function isBeforeWork(error: unknown): boolean {
   return BEFORE_WORK.has(failureReason(error));
@@ -162,7 +162,7 @@ const CONNECTION_LINES: Readonly<Record<string, (agent: string) => string>> = {
   untrusted: (agent) =>
     `${agent} cannot be used: its card refers to another origin. If you trust this origin, add it to allowOrigins.`,
   redirect: (agent) =>
-    `${agent} redirects to another address. The gateway does not follow redirects.`,
+    `${agent} redirects to another address. The gateway does not follow this redirect.`,
   card: (agent) => `${agent} has no readable card.`,
   interface: (agent) => `${agent} has no interface that the gateway supports.`,
   broken: (agent) => `The connection to ${lower(agent)} broke.`,

@@ -1,6 +1,7 @@
-/** The HTTP route that a list of tasks polls to learn whether a task of the gateway or of its agents has changed. */
+/** The HTTP route that programs poll to learn whether a task of the gateway or of its agents has changed. */
 import * as z from 'zod';
 import { defined } from '../../base/index.ts';
+import { NO_STORE } from '../../http/index.ts';
 import { type Call, TaskState } from '../../protocol/index.ts';
 import { callWith, type RequestHandler } from '../../tasks/index.ts';
 import { type Agents, notFound } from './agents.ts';
@@ -52,8 +53,9 @@ const Latest = z.object({
 
 export function inboxRoute({ agents }: { readonly agents: Agents }): GatewayRoute {
   /**
-   * Returns the names that the caller asked for. By default, returns the names of the endpoints whose tasks the caller
-   * may see, at most MAX_AGENTS.
+   * Returns the names that the caller asked for. Throws if one of them does not exist, or if the caller may not see its
+   * tasks. By default, returns the names of the endpoints whose tasks the caller may see, at most MAX_AGENTS. An empty
+   * name stands for the gateway itself.
    */
   function namesFor(caller: Caller, asked: readonly string[] | undefined): readonly string[] {
     if (!asked) {
@@ -88,7 +90,7 @@ export function inboxRoute({ agents }: { readonly agents: Agents }): GatewayRout
         const user = caller.atAgent(agent);
         items.push({ agent, ...(await latestOf(handler, callWith(call, { user }), query)) });
       }
-      return { headers: { 'cache-control': 'no-store' }, body: { items } };
+      return { headers: NO_STORE, body: { items } };
     },
   });
 }

@@ -47,19 +47,16 @@ test('what was missed is appended: the prefix that the log has and the differenc
 
 test('whatever the log has, after the difference it has what the server has', () => {
   fc.assert(
-    fc.property(
-      fc.array(part, { minLength: 1 }),
-      fc.array(part, { minLength: 1 }),
-      (ours, theirs) => {
-        const mirror = new KnownArtifacts([artifact(ours)]);
-        const event = mirror.update(artifact(theirs));
-        const log =
-          event?.append === true
-            ? [...ours, ...event.artifact.parts]
-            : (event?.artifact.parts ?? ours);
-        assert.equal(said(log), said(theirs));
-      },
-    ),
+    fc.property(fc.array(part, { minLength: 1 }), fc.array(part), (ours, theirs) => {
+      const mirror = new KnownArtifacts([artifact(ours)]);
+      const event = mirror.update(artifact(theirs));
+      const log =
+        event?.append === true
+          ? [...ours, ...event.artifact.parts]
+          : (event?.artifact.parts ?? ours);
+      assert.equal(said(log), said(theirs));
+      assert.equal(mirror.update(artifact(theirs)), undefined, 'the second time it is the same');
+    }),
   );
 });
 
@@ -79,4 +76,16 @@ test('what differs is replaced, a name too', () => {
   });
   const named = artifact([text('other')], { name: 'answer' });
   assert.deepEqual(mirror.update(named), { kind: 'artifact-update', artifact: named });
+});
+
+test('an artifact that has become empty is replaced by an empty text, and a new empty one is ignored', () => {
+  const known = new KnownArtifacts([artifact([text('one')])]);
+  assert.deepEqual(known.update(artifact([])), {
+    kind: 'artifact-update',
+    artifact: artifact([text('')]),
+  });
+  assert.equal(known.update(artifact([])), undefined, 'the second time it is the same');
+  const named = artifact([], { name: 'answer' });
+  assert.deepEqual(known.update(named)?.artifact, { ...named, parts: [text('')] });
+  assert.equal(new KnownArtifacts().update(named), undefined);
 });

@@ -2,7 +2,7 @@
  * The artifacts of a remote task that are already in our log. A snapshot of the remote task is compared with them.
  *
  * Servers may split or join text chunks in any way, so consecutive plain texts are treated as one text. They are joined
- * only for a comparison, which is rare. Until then, each chunk is only added to a list.
+ * only for a comparison, which is rare. Until then, the parts of each chunk are only added to a list.
  */
 import type { Artifact, Part, TextPart } from '../../protocol/index.ts';
 import { sameJson, type ArtifactEvent } from '../../tasks/index.ts';
@@ -36,9 +36,13 @@ export class KnownArtifacts {
     if (metadata) known.metadata = { ...known.metadata, ...metadata };
   }
 
-  /** Returns the event that makes our artifact equal to the remote artifact, or undefined if they are already equal. */
+  /**
+   * Returns the event that takes over the changes of the remote artifact, and records this event. Returns undefined if
+   * there are no changes, or if the remote artifact is new and has no parts.
+   */
   update(artifact: Artifact): ArtifactEvent | undefined {
     const known = this.#artifacts.get(artifact.artifactId);
+    if (!known && artifact.parts.length === 0) return undefined;
     if (known) known.parts = joined(known.parts);
     const event = known ? difference(known, artifact) : replacement(artifact);
     if (event) this.add(event.artifact, event.append === true);
@@ -46,10 +50,19 @@ export class KnownArtifacts {
   }
 }
 
-function replacement(artifact: Artifact): ArtifactEvent | undefined {
-  return artifact.parts.length === 0 ? undefined : { kind: 'artifact-update', artifact };
+/**
+ * Returns an event with the whole artifact. Our log accepts no artifact without parts, so such an artifact gets an
+ * empty text.
+ */
+function replacement(artifact: Artifact): ArtifactEvent {
+  if (artifact.parts.length > 0) return { kind: 'artifact-update', artifact };
+  return {
+    kind: 'artifact-update',
+    artifact: { ...artifact, parts: [{ kind: 'text', text: '' }] },
+  };
 }
 
+/** Returns the event that takes over the changes of `theirs`, or undefined if there are none. */
 function difference(ours: Artifact, theirs: Artifact): ArtifactEvent | undefined {
   const missing = partsAfter(ours.parts, joined(theirs.parts));
   if (!missing) return replacement(theirs);
@@ -78,6 +91,7 @@ function partsAfter(known: readonly Part[], all: readonly Part[]): Part[] | unde
   return all.slice(known.length);
 }
 
+/** Joins consecutive plain texts, and leaves out empty plain texts. */
 function joined(parts: readonly Part[]): Part[] {
   const out: Part[] = [];
   for (const part of parts) push(out, part);

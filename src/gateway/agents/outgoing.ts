@@ -1,4 +1,4 @@
-/** Creates the message to the agent. It is the caller's message with the agent's ids instead of ours. */
+/** Creates the message to the agent: the caller's message with the agent's ids instead of ours. */
 import { allOf, andThen, type MaybePromise } from '../../base/index.ts';
 import { retrying, type FollowedService } from '../../client/index.ts';
 import {
@@ -30,7 +30,7 @@ interface RemoteIds {
 const isKnown = (id: string | undefined) => id !== undefined;
 
 export function createOutgoing(links: TaskLinks) {
-  /** The ids of new contexts, until their first message (`isNew`). */
+  /** The ids of new contexts (`markNew`), until the first message of the context is created. */
   const fresh = new Set<string>();
 
   /** Returns the message to send. The result is a promise only if links must be read from PostgreSQL. */
@@ -79,14 +79,14 @@ export function createOutgoing(links: TaskLinks) {
 
   return {
     /** Records that a context is new. A new context has no links, so the database is not read for it. */
-    isNew(contextId: string): void {
+    markNew(contextId: string): void {
       if (fresh.size >= MAX_FRESH) fresh.clear();
       fresh.add(contextId);
     },
     message,
     /**
-     * Returns the message to send after a crash, or undefined if the remote agent has already received the message.
-     * Throws UnknownOutcome if this is unknown.
+     * Returns the message to send after a crash, or undefined if the remote agent has already received it. Throws
+     * UnknownOutcome if this is unknown and the agent does not recognize repeated messages (`deduplicates`).
      */
     async afterCrash(
       context: ExecutionContext,
@@ -102,8 +102,8 @@ export function createOutgoing(links: TaskLinks) {
         throw new UnknownOutcome();
       }
       if (context.turn.length === 1) return undefined;
-      // The process died while it was sending an answer. If the remote task still waits for the answer, the answer did
-      // not arrive.
+      // The process died in a turn that began with an answer. If the remote task still waits for the answer, the answer
+      // did not arrive.
       const task = await retrying(
         () => service.getTask({ id, historyLength: HISTORY }, call),
         call.signal,

@@ -47,7 +47,7 @@ interface Following extends Pick<Prepared, 'call' | 'sender'> {
 type Prepare = (
   context: ExecutionContext,
   agent: RemoteAgent,
-  /** The sender of the task's previous message. */
+  /** The sender of the task's previous message, if there is one. */
   before: Sender | undefined,
   signal: AbortSignal,
   span: Span | undefined,
@@ -82,7 +82,7 @@ export function createPrepare(links: TaskLinks, outgoing: Outgoing): Prepare {
     });
   };
 
-  /** Prepares a task that was interrupted by a crash. */
+  /** Prepares a task that was interrupted by a crash or a shutdown. */
   async function prepareAgain(
     context: ExecutionContext,
     agent: RemoteAgent,
@@ -108,7 +108,7 @@ export function createPrepare(links: TaskLinks, outgoing: Outgoing): Prepare {
     return following({ context, agent, connected, sender, call, params, remote });
   }
 
-  /** Creates the follower and the reader. Without `params`, no message is sent. */
+  /** Creates the follower of the remote task and the reader of its events. Without `params`, no message is sent. */
   function following(how: Following): Prepared {
     const { context, agent, sender, call, params, remote } = how;
     const { service, streams } = how.connected;
@@ -132,7 +132,9 @@ export function createPrepare(links: TaskLinks, outgoing: Outgoing): Prepare {
         ? {
             params: streams ? params : notBlocking(params),
             checksTask: true,
-            // An answer is sent again if the agent is unreachable, because the agent may be restarting.
+            // An answer is sent again if the agent is unreachable, because the agent may be restarting. The message of
+            // a new task is sent again only if the agent streams and recognizes repeated messages. Even then the task
+            // fails at once if the first attempt cannot reach the agent.
             resend: ({ reason }, failures) =>
               isAnswer
                 ? reason === 'unreachable'

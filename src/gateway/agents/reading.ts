@@ -1,6 +1,6 @@
 /**
  * Converts the events of a remote agent to events of our task. `take` throws if an event violates the protocol or the
- * limits. For a snapshot, it returns only the content that our log does not have yet.
+ * limits. If the event is a snapshot of the remote task, `take` returns only what our log does not have yet.
  */
 import { RemoteAgentError, RemoteTaskGuard, type RemoteLimits } from '../../client/index.ts';
 import {
@@ -65,7 +65,7 @@ export class Reading {
     return this.#guard.contextId;
   }
 
-  /** True if the remote agent has finished or asks a question. Then no more events follow. */
+  /** True if the remote agent has finished or asks a question. Later events are ignored. */
   get settled(): boolean {
     return this.#settled;
   }
@@ -75,13 +75,13 @@ export class Reading {
     return this.#settled && !isInterrupted(this.#state);
   }
 
-  /** True if events may have been lost or repeated. */
+  /** True if our log may differ from the remote task, because events may have been lost or repeated. */
   get doubtful(): boolean {
     return this.#doubtful;
   }
 
   /**
-   * Records a new connection to the agent. After a new connection, events may be missing, because not every server
+   * Records that the connection to the agent was opened again. Events may then be missing, because not every server
    * repeats the events that were lost.
    */
   doubt(): void {
@@ -103,7 +103,10 @@ export class Reading {
     return this.#status(event.status, event.metadata, false);
   }
 
-  /** Called at the end of each connection. If the remote task still waits for the answer, returns its status. */
+  /**
+   * Must be called at the end of each connection. If the remote task still waits for the answer, returns an event with
+   * its status. Otherwise returns no events.
+   */
   finish(): readonly ExecutorEvent[] {
     const stale = this.#stale;
     if (this.#settled || !stale) return NOTHING;
@@ -111,7 +114,7 @@ export class Reading {
     return this.#status(stale, undefined, false);
   }
 
-  /** Returns events with the artifact content that our log does not have. */
+  /** Returns the events that take over the changes of the remote task's artifacts. */
   compare({ artifacts = [] }: Task): ExecutorEvent[] {
     this.#guard.artifacts(artifacts.length);
     const missing: ExecutorEvent[] = [];
@@ -150,7 +153,7 @@ export class Reading {
     let { parts } = update.artifact;
     this.#guard.id(artifactId);
     if (parts.length === 0) {
-      // Many servers send an empty last chunk. Other empty chunks are ignored.
+      // Many servers send an empty last chunk. It is kept if its artifact is known. All other empty chunks are ignored.
       if (update.lastChunk !== true || !this.#artifacts.has(artifactId)) return NOTHING;
       parts = [{ kind: 'text', text: '' }];
     }

@@ -37,7 +37,7 @@ const SQL = {
 
 interface Known {
   readonly agent: RemoteAgent;
-  /** The stored settings and headers. */
+  /** The stored settings and headers (`rowText`). */
   readonly row: string;
 }
 
@@ -54,11 +54,11 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
     for (const { workspace, name, settings, headers } of rows) {
       if (typeof workspace !== 'string' || typeof name !== 'string') continue;
       const sealed = headers instanceof Uint8Array ? headers : undefined;
-      const text = `${String(settings)}\0${sealed ? Buffer.from(sealed).toString('base64') : ''}`;
+      const row = rowText(String(settings), sealed);
       const key = keyOf(workspace, name);
       const before = known.get(key);
       const agent =
-        before?.row === text
+        before?.row === row
           ? before.agent
           : new RemoteAgent({
               name,
@@ -69,7 +69,7 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
               },
               route,
             });
-      next.set(key, { agent, row: text });
+      next.set(key, { agent, row });
     }
     known = next;
   }
@@ -79,7 +79,7 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
    * change.
    */
   function load(): MaybePromise<void> {
-    // The register may have changed since the read in progress began. So `load` runs again after this read.
+    // The register may have changed since the read in progress began. So `load` runs again when this read has ended.
     if (loading) return loading.then(load);
     const seen = register.changed();
     if (seen === version) return undefined;
@@ -110,7 +110,9 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
       .catch((error: unknown) => logger.warn({ err: error }, 'failed to read the agents again'));
   });
 
-  /** Returns the decrypted headers, or none if they cannot be decrypted. The agent then gets requests without them. */
+  /**
+   * Returns the decrypted headers. If they cannot be decrypted, returns none, and the agent gets requests without them.
+   */
   function opened(workspace: string, name: string, sealed: Uint8Array | undefined) {
     const text = sealed && secrets?.open(sealed, placeOf(workspace, name));
     unreadable.delete(keyOf(workspace, name));
@@ -191,9 +193,11 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
       const { headers: _, ...shown } = input;
       const sealed =
         headerNames.length > 0 ? seal(JSON.stringify(headers), placeOf(workspace, name)) : null;
+      const text = JSON.stringify(shown);
       const settings = headerNames.length > 0 ? { ...shown, headers } : shown;
       return {
         agent: new RemoteAgent({ name, source: 'api', settings, route }),
+        row: rowText(text, sealed ?? undefined),
         headerNames,
         /**
          * Stores the agent. Must run inside the caller's `register.change`. With `create`, throws `conflict` if the
@@ -202,7 +206,6 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
          */
         *save(create: boolean): Steps<boolean> {
           const now = Date.now();
-          const text = JSON.stringify(shown);
           if (!create) return (yield* SQL.update.run(text, sealed, now, workspace, name)) > 0;
           if (Number((yield* SQL.count.get(workspace))?.['count']) >= MAX_AGENTS) {
             throw new A2AError('conflict', `A workspace can have at most ${MAX_AGENTS} agents`);
@@ -218,11 +221,13 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
       return (yield* SQL.remove.run(workspace, name)) > 0;
     },
     load,
-    /** Caches this object for the stored agent, because the object may already have the agent's card. */
-    remember(workspace: string, agent: RemoteAgent): void {
+    /**
+     * Uses the draft's object for the stored agent, because this object may already have the agent's card. Does nothing
+     * if the agent has been changed or removed since the draft was stored.
+     */
+    remember(workspace: string, { agent, row }: Known): void {
       const key = keyOf(workspace, agent.name);
-      const entry = agents().get(key);
-      if (entry) known.set(key, { ...entry, agent });
+      if (agents().get(key)?.row === row) known.set(key, { agent, row });
     },
   };
 }
@@ -230,6 +235,11 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
 /** Returns the origins that receive the headers. */
 function reach({ url, allowOrigins = [] }: AgentInput): string {
   return JSON.stringify([url, ...allowOrigins].map((address) => new URL(address).origin));
+}
+
+/** Returns one text for the stored settings and headers, to recognize a change. */
+function rowText(settings: string, sealed: Uint8Array | undefined): string {
+  return `${settings}\0${sealed ? Buffer.from(sealed).toString('base64') : ''}`;
 }
 
 function keyOf(workspace: string, name: string): string {

@@ -89,7 +89,8 @@ export class RemoteAgent {
   }
 
   /**
-   * The part of the card that callers may see. Before the card has been fetched, it has only a name and a description.
+   * The part of the card that callers may see. Before the card has been fetched, the profile has only a name and a
+   * description.
    */
   get profile(): AgentProfile {
     const { description = `The agent ${this.name}` } = this.settings;
@@ -104,7 +105,7 @@ export class RemoteAgent {
     return this.settings.workspaces?.includes(workspace) ?? true;
   }
 
-  /** Returns the connection that the last card describes. Fetches the card if there is none yet. */
+  /** Returns the connection that the last fetched card describes. Fetches the card if no card has been fetched yet. */
   connect(): Connected | Promise<Connected> {
     return this.#connected ?? this.fetchCard();
   }
@@ -169,7 +170,10 @@ export class RemoteAgent {
     return createHttpService({ codec, binding, transport });
   }
 
-  /** Returns the same service for the same endpoint, because the service has its own connection. */
+  /**
+   * Creates a service for the endpoint. If the endpoint has not changed, returns the last service, which keeps its own
+   * connection open.
+   */
   #overGrpc(endpoint: ChosenEndpoint, grpcService: GrpcService): AgentService {
     const key = JSON.stringify(endpoint);
     if (this.#grpc?.key === key) return this.#grpc.service;
@@ -196,11 +200,18 @@ export class RemoteAgent {
   }
 }
 
+interface KnownCard {
+  readonly url: string;
+  readonly etag: string;
+  readonly body: string;
+  readonly type: string;
+}
+
 /**
  * Returns a `fetch` that sends the ETag of the last card. If the card has not changed, it returns the last card again.
  */
 function withEtag(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
-  let known: { url: string; etag: string; body: string; type: string } | undefined;
+  let known: KnownCard | undefined;
   return async (input, init) => {
     const url = input instanceof Request ? input.url : String(input);
     const headers = new Headers(init?.headers);
@@ -208,7 +219,7 @@ function withEtag(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
     const response = await fetch(input, { ...init, headers });
     if (response.status === 304 && known?.url === url) {
       await response.body?.cancel();
-      return new Response(known.body, { headers: { 'content-type': known.type } });
+      return responseOf(known);
     }
     const etag = response.headers.get('etag');
     const size = Number(response.headers.get('content-length') ?? Number.NaN);
@@ -218,8 +229,16 @@ function withEtag(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
     const body = await response.text();
     const type = response.headers.get('content-type') ?? '';
     known = { url, etag, body, type };
-    return new Response(body, { headers: { 'content-type': type } });
+    return responseOf(known);
   };
+}
+
+/**
+ * Returns a response with the card. It has the card's URL, because relative URLs in the card are resolved against it.
+ */
+function responseOf({ url, body, type }: KnownCard): Response {
+  const response = new Response(body, { headers: { 'content-type': type } });
+  return Object.defineProperty(response, 'url', { value: url });
 }
 
 function addressesIn({ card, url }: FoundCard): string[] {

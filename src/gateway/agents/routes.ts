@@ -165,7 +165,7 @@ function viewOf(agent: RemoteAgent): AgentView {
 
 /**
  * Returns the settings for the workspace that registered the agent. The workspace must see the current settings,
- * because a PUT replaces all of them except the headers.
+ * because a PUT resets every setting that it leaves out, except for the headers.
  */
 function ownSettings({ url, headers = {}, ...settings }: RemoteAgent['settings']) {
   const { allowOrigins, deduplicates, limits, timeoutMs } = settings;

@@ -1,7 +1,7 @@
 /**
  * The sender of a task's last message, and the parts of the request that are forwarded to the agent. Both are stored
- * with the task's link. So a task that is resumed after a restart is charged to the same key, and its agent gets the
- * same headers.
+ * with the task's link. So a task that is resumed after a restart is charged to the same key. Its agent also gets the
+ * same headers, if the gateway has a key to encrypt stored headers (PARLEY_SECRET_KEY).
  */
 import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
@@ -58,7 +58,9 @@ export function senderOf(
   };
 }
 
-/** Returns the caller who is charged for the call. After a restart, this is the stored sender of the task. */
+/**
+ * Returns the caller who is charged for the call. After a restart, this is the sender that was stored with the task.
+ */
 export function callerOf(
   { user }: Pick<RequestContext, 'user'>,
   { keyId, keyName, subject }: Sender = {},
@@ -81,8 +83,8 @@ function forwardedHeaders(
 }
 
 /**
- * Returns the stored headers that may still be forwarded to the agent. The operator may have removed some names from
- * the list since the message was sent.
+ * Returns the stored headers that may still be forwarded to the agent, or undefined if there are none. The operator may
+ * have removed some names from `forwardHeaders` since the message was sent.
  */
 export function listedHeaders(
   { headers = {} }: Sender,

@@ -87,6 +87,20 @@ test('a link is found only by its workspace and its agent, before and after it i
   register.close();
 });
 
+test('a context is found while its link waits to be stored, even if a newer link does not know it', async () => {
+  const register = openRegister(undefined, quiet);
+  const links = createTaskLinks({ register, logger: quiet, secrets: undefined });
+  const link = { workspace: 'w', agent: 'a', contextId: 'c', remoteTaskId: undefined, sender: {} };
+  const saved = [
+    links.save({ ...link, taskId: 't1', remoteContextId: 'rc' }),
+    links.save({ ...link, taskId: 't2', remoteContextId: undefined }),
+  ];
+  assert.equal(links.context('w', 'a', 'c'), 'rc');
+  await Promise.all(saved);
+  assert.equal(links.context('w', 'a', 'c'), 'rc');
+  register.close();
+});
+
 test('a task that has ended without a remote task stores only its context', async () => {
   const register = openRegister(undefined, quiet);
   const links = createTaskLinks({ register, logger: quiet, secrets: undefined });

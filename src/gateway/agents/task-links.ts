@@ -95,7 +95,7 @@ const SQL = {
     `DELETE FROM links WHERE id IN
        (SELECT id FROM (SELECT id, saved_at FROM links ORDER BY id LIMIT ${PRUNE_AT_ONCE}) oldest WHERE saved_at < ?)`,
   ),
-  /** Finds the last of the next PRUNE_AT_ONCE contexts after a context. */
+  /** Reads the next PRUNE_AT_ONCE contexts after a given context, and returns the last of them. */
   nextContexts: arrayStatement<ContextName>(
     `SELECT * FROM
        (SELECT workspace, agent, context_id FROM link_contexts WHERE (workspace, agent, context_id) > (?, ?, ?)
@@ -189,7 +189,7 @@ export function createTaskLinks({ register, logger, ...options }: Options) {
 
   const flushable = { flush };
 
-  /** Returns the newest link that matches and is not yet stored. */
+  /** Returns the newest matching link that is not yet stored, or undefined if there is none. */
   function unsaved(matches: (link: Link) => boolean): Link | undefined {
     const of = ({ link }: Waiting) => matches(link);
     return (waiting.findLast(of) ?? saving.findLast(of))?.link;
@@ -210,7 +210,7 @@ export function createTaskLinks({ register, logger, ...options }: Options) {
   }
 
   return {
-    /** Returns the id of the agent's task, or undefined if there is no link. */
+    /** Returns the id of the agent's task, or undefined if it is unknown. */
     task(workspace: string, agent: string, taskId: string): MaybePromise<string | undefined> {
       const found = unsavedLink(workspace, agent, taskId);
       if (found) return found.remoteTaskId;
@@ -219,13 +219,16 @@ export function createTaskLinks({ register, logger, ...options }: Options) {
         (row) => row?.[0] ?? undefined,
       );
     },
-    /** Returns the id of the agent's context, or undefined if there is no link. */
+    /** Returns the id of the agent's context, or undefined if it is unknown. */
     context(workspace: string, agent: string, contextId: string): MaybePromise<string | undefined> {
       const found = unsaved(
         (link) =>
-          link.contextId === contextId && link.agent === agent && link.workspace === workspace,
+          link.remoteContextId !== undefined &&
+          link.contextId === contextId &&
+          link.agent === agent &&
+          link.workspace === workspace,
       );
-      if (found?.remoteContextId !== undefined) return found.remoteContextId;
+      if (found) return found.remoteContextId;
       return andThen(
         register.read(() => SQL.context.get(workspace, agent, contextId)),
         (row) => row?.[0] ?? undefined,

@@ -1,5 +1,6 @@
 /** The HTTP route that tells a caller who it is. With it, a program can offer only what its key may do. */
 import * as z from 'zod';
+import { NO_STORE } from '../../http/index.ts';
 import { seesAllWorkspaces } from './all-workspaces.ts';
 import { SCOPES } from './caller.ts';
 import { defineRoute, type GatewayRoute } from './route.ts';
@@ -30,7 +31,7 @@ export function callerRoute(): GatewayRoute {
       const { workspace: workspaceId, keyId, keyName, subject } = caller;
       const scopes = SCOPES.filter((scope) => caller.may(scope));
       return {
-        headers: { 'cache-control': 'no-store' },
+        headers: NO_STORE,
         body: {
           workspaceId,
           keyId,

@@ -3,7 +3,8 @@
  *
  * A task belongs to the workspace (the `owner` in the task store), not to the key, so that a key can be rotated. The
  * `tenant` in the task store is the endpoint that created the task: empty for the gateway itself, `agents/NAME` for an
- * agent. A task of one endpoint cannot be found at another endpoint. At `/agents/NAME`, the agent executes the task.
+ * agent, or RESPONSES_TENANT. A task of one endpoint cannot be found at another endpoint. At `/agents/NAME`, the agent
+ * executes the task.
  */
 import { A2AError, type Call, type User } from '../../protocol/index.ts';
 
@@ -20,6 +21,14 @@ export const SCOPES = [
   'metrics:read',
 ] as const;
 export type ApiScope = (typeof SCOPES)[number];
+
+/** The default scopes of a new key. They allow using the gateway, but not administering it. */
+export const DEFAULT_SCOPES = [
+  'tasks:read',
+  'tasks:write',
+  'agents:use',
+  'cards:read',
+] as const satisfies readonly ApiScope[];
 
 /** The workspace of the first key. */
 export const DEFAULT_WORKSPACE = 'default';

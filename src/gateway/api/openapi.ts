@@ -209,7 +209,7 @@ const card = (summary: string): Json => ({
   },
 });
 
-/** Returns the responses to requests that are refused before they are read. */
+/** Returns the error responses with these statuses. Their body is an object with the fields `required`. */
 function refusals(statuses: readonly (keyof typeof FAILURES)[], required: readonly string[]): Json {
   const content = { [JSON_TYPE]: { schema: { type: 'object', required } } };
   const entries = statuses.map((status) => [

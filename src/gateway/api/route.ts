@@ -7,7 +7,7 @@
  *   defineRoute({
  *     verb: 'GET', path: '/a2a/model-cards/{id}', scope: 'cards:read', resource: 'card',
  *     summary: 'One model card', answers: { 200: { description: 'The card', schema: ModelCard } },
- *     handle: async ({ values, caller }) => ({ body: cards.get(caller.workspace, values.id) }),
+ *     handle: async ({ values: { id = '' }, caller }) => ({ body: await cards.get(caller.workspace, id) }),
  *   })
  */
 import * as z from 'zod';
@@ -69,9 +69,9 @@ export interface RouteOptions<
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** The path of the route. `{name}` matches one segment. */
   readonly path: string;
-  /** The scope that the caller needs, `any` if any key will do, or `open` if the route needs no authentication. */
+  /** The scope that the caller needs. `any`: the caller needs no scope. `open`: the route needs no authentication. */
   readonly scope: ApiScope | 'any' | 'open';
-  /** Kind of the object that the path or the body identifies. Required if the object belongs to a workspace. */
+  /** Kind of the object that the path or the body identifies. Required if there is such an object. */
   readonly resource?: Resource;
   /** True if the route always responds with a RouteStream. Its responses count towards the limit of open streams. */
   readonly events?: boolean;
@@ -84,9 +84,7 @@ export interface RouteOptions<
    */
   readonly query?: Query;
   readonly body?: Body;
-  /**
-   * Responses by status. openapi.ts adds the errors that are derived from the other fields (400, 401, 403, 404, 413 …).
-   */
+  /** Responses by status. openapi.ts adds the errors that follow from the other fields (400, 401, 403, 404, 413 …). */
   readonly answers: Readonly<Record<number, Answer>>;
   handle(
     input: RouteInput<Parsed<Body>, Parsed<Query>>,
@@ -121,7 +119,10 @@ export function defineRoute<
   };
 }
 
-/** Parses `value`. If it is invalid, throws `invalidParams` with the name of the first invalid field. */
+/**
+ * Parses `value`. Throws `invalidParams` if it is invalid. The message contains the name of the first invalid field, or
+ * says that the body is missing or invalid.
+ */
 export function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;

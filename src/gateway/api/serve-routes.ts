@@ -72,7 +72,7 @@ async function events(route: GatewayRoute, request: RouteRequest): Promise<Route
 }
 
 /**
- * Handles a request. If a model does not accept a file in the request, the status is 400 instead of 415, because the
+ * Handles a request. If a model does not accept a file in the request, the status is 400. It is not 415, because the
  * body itself has the right content type.
  */
 async function handled(route: GatewayRoute, request: RouteRequest) {

@@ -1,6 +1,7 @@
 /**
- * The audit log of each workspace. It records each change and its author. The entries of a workspace are numbered. Each
- * workspace has a maximum number of entries. Above this number, each new entry removes the oldest one.
+ * The audit log of each workspace. It records each change of a key, a model card or an agent, with the author. The
+ * entries of a workspace are numbered. Each workspace has a maximum number of entries. Above this number, each new
+ * entry removes the oldest one.
  */
 import * as z from 'zod';
 import type { MaybePromise } from '../../base/index.ts';

@@ -14,7 +14,9 @@ const TIMEOUT_MS = 5000;
 const MAX_BYTES = 1024 * 1024;
 const DISCOVERY_MS = 3_600_000;
 const KEYS_MS = 600_000;
-/** Minimum time between two fetches of the key set because of tokens with unknown key ids. */
+/**
+ * A token with an unknown key id causes a new fetch of the key set. This is the minimum time between two such fetches.
+ */
 const COOLDOWN_MS = 30_000;
 const FAILURE_MS = 5000;
 
@@ -32,7 +34,10 @@ export interface IssuerOptions {
   readonly failureMs?: number;
 }
 
-/** Returns a function that finds the key of a token. The function throws an IssuerError if it cannot fetch the keys. */
+/**
+ * Returns a function that finds the key of a token. The function throws an IssuerError if it cannot fetch the keys, and
+ * an error of jose if the issuer has no such key.
+ */
 export function createIssuer(issuer: string, options: IssuerOptions = {}): JWTVerifyGetKey {
   const { now = Date.now, cooldownMs = COOLDOWN_MS, failureMs = FAILURE_MS } = options;
   let found: { readonly url: string; readonly keys: JWTVerifyGetKey; at: number } | undefined;

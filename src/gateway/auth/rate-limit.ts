@@ -23,7 +23,7 @@ export interface RateLimiter {
   take(name: string, limit: RateLimit): MaybePromise<void>;
 }
 
-/** Creates the error for a bucket with `left` requests, which is less than one. */
+/** Creates the error for a bucket with `left` requests. `left` is less than one. */
 export function tooManyRequests(left: number, { requestsPerMinute }: RateLimit): A2AError {
   const waitMs = ((1 - left) * MINUTE_MS) / requestsPerMinute;
   return new A2AError('rateLimited', undefined, {

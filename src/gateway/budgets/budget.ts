@@ -6,6 +6,8 @@ const MAX_TOKENS = 1_000_000_000_000;
 /** Maximum amount. In billionths of the currency, it is still a safe integer. */
 const MAX_AMOUNT = 1_000_000;
 
+export const BUDGET_PERIODS = ['day', 'month', 'total'] as const;
+
 export const budgetFields = {
   tokens: z
     .int()
@@ -39,7 +41,7 @@ export const Budget = withCurrency(
   z
     .strictObject({
       ...budgetFields,
-      period: z.enum(['day', 'month', 'total']).describe('Days and months are in UTC'),
+      period: z.enum(BUDGET_PERIODS).describe('Days and months are in UTC'),
     })
     .refine(({ tokens, amount }) => tokens !== undefined || amount !== undefined, {
       path: ['tokens'],
@@ -60,7 +62,7 @@ export interface Period {
 let lastDay = Number.NaN;
 let lastDayText = '';
 
-/** Returns the day in UTC, for example `2026-11-15`. The text of the last day is cached. */
+/** Returns the day in UTC, for example `2026-11-15`. The last result is cached. */
 export function dayOf(time: number): string {
   const day = Math.floor(time / DAY_MS);
   if (day !== lastDay) {

@@ -15,11 +15,11 @@ export interface CallUse {
   readonly outputTokens: number;
   /** Cost of the call, or undefined if there is no price. */
   readonly cost?: Money | undefined;
-  /** True if the call failed, also in the middle of its answer. False if the caller canceled it. */
+  /** True if the call failed before its answer or in the middle of it. False if the caller canceled the call. */
   readonly failed?: boolean | undefined;
 }
 
-/** The usage of a call that was not reserved. */
+/** A call for which no budget was reserved: who pays, what was called for which task, and what the call used. */
 export interface Use extends PayingCaller, CallUse, CallOrigin {}
 
 /** The model or agent that is called, and the task that the call belongs to. */
@@ -36,15 +36,15 @@ export interface Money {
   readonly currency: string;
 }
 
-/** A call to a model or an agent that is about to be made. */
+/** A call that is about to be made, to a model or an agent. */
 export interface PlannedCall extends CallOrigin {
   readonly caller: PayingCaller;
   readonly pricing?: Pricing | undefined;
   /** Counts the tokens of the prompt. Only called if there is a budget. */
   readonly prompt: () => number;
   /**
-   * Maximum number of tokens in the answer, according to the request and the model card. Zero for embeddings and for
-   * calls to agents.
+   * Maximum number of tokens in the answer, according to the request and the model card. Undefined if neither sets a
+   * maximum. Zero for embeddings and for calls to agents.
    */
   readonly maxOutputTokens?: number | undefined;
   /** The cost of a call that has no price per token. */

@@ -77,7 +77,7 @@ export function namedSubjects({ subjects = {} }: BudgetsConfig, workspace: strin
     .toSorted();
 }
 
-/** Returns whether the configuration has a budget for the subjects of the workspace that it does not name. */
+/** Returns whether there is a budget for the subjects of the workspace that are not named (`WORKSPACE/*` or `*`). */
 export function hasBudgetOfOthers({ subjects = {} }: BudgetsConfig, workspace: string): boolean {
   return firstOf(subjects, [`${workspace}/*`, '*']) !== undefined;
 }

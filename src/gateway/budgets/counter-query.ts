@@ -77,8 +77,8 @@ export function* counterOf(limit: Limit): Steps<FoundCounter> {
 }
 
 /**
- * Computes a counter from `spending` and `reservations`. The sums of a task are zero, because its usage is only in its
- * counter.
+ * Computes a counter from `spending` and `reservations`. For a task, all sums are zero. `spending` has no column for
+ * tasks, so the usage of a task is summed up only in its counter.
  */
 export function* summed({ holder, period, currency }: Limit): Steps<Counter> {
   const { kind, workspace, id } = holder;

@@ -4,7 +4,7 @@ import type { Counter, Limit } from './grant.ts';
 import { atMost, counterIn, holdersOf, holderName, periodsOf } from './rows.ts';
 import type { Booking, Payer } from './store.ts';
 
-/** A counter with its name. `usedOn` is the day of its last change. */
+/** A counter with its name. `usedOn` is the day of its last change, or empty if this transaction did not change it. */
 export interface StoredCounter extends Counter {
   readonly holder: string;
   readonly period: string;
@@ -14,7 +14,7 @@ export interface StoredCounter extends Counter {
 
 type Changing = { -readonly [Name in keyof StoredCounter]: StoredCounter[Name] };
 
-/** A call that counts towards the budgets of `day`. */
+/** A call that counts towards the budget periods that contain `day`. */
 type Call = Payer & { readonly day: string };
 
 /** A reserved amount. */
@@ -58,7 +58,7 @@ export class Counters {
     return found?.find((counter) => counter.currency === currency);
   }
 
-  /** Reserves the amount in all counters of the call. */
+  /** Counts the call and reserves the amount, in all counters of the call. */
   hold(call: Call, amount: Amount): void {
     for (const counter of this.#ofCall(call)) {
       this.#changed.add(counter);
@@ -79,7 +79,9 @@ export class Counters {
     }
   }
 
-  /** Adds usage. The counter of the task is changed only if the call had a budget. */
+  /**
+   * Adds usage. The counter of the task is changed only if `inTask` is true, which means that the call had a budget.
+   */
   use(booking: Booking, inTask: boolean): void {
     const { taskHolder } = holdersOf(booking);
     for (const counter of this.#ofCall(booking)) {

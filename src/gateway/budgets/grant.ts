@@ -1,8 +1,8 @@
 /**
  * Decides whether the budgets have room for a call, and how long its answer may be.
  *
- * A call is granted if every budget has room for its prompt and a small answer, and the task has not made its maximum
- * number of calls. The answer may be as long as the caller requested, but not longer than any budget allows.
+ * A call is granted if every budget has room for its prompt and a small answer. Also, the task must not have made its
+ * maximum number of calls. The answer may be as long as the caller requested, but not longer than any budget allows.
  */
 import type { Budget, Period } from './budget.ts';
 
@@ -15,6 +15,7 @@ export const SMALL_ANSWER = 16;
  */
 export const LONGEST_ANSWER = 131_072;
 export const USUAL_ANSWER = 8192;
+/** Money is counted in billionths of its currency. */
 export const NANOS = 1_000_000_000;
 
 /** The holder of a budget. `id` identifies the key, subject or task, and is empty for a workspace. */
@@ -120,7 +121,7 @@ export function smallestAnswer({ maxOutputTokens }: Need): number {
 
 /**
  * Returns the maximum number of output tokens that the budget allows. If `reserved` is true, reservations count as
- * spent. The result is negative if there is no room for the prompt.
+ * spent. The result is negative if the budget is used up, or if there is no room for the prompt.
  */
 function longestAnswer(need: Need, limit: Limit, counter: Counter, reserved: boolean): number {
   const { tokens = Infinity, nanos = Infinity } = limit;

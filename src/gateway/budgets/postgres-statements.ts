@@ -22,9 +22,9 @@ const RESERVATION_TYPES = `id text, owner text, expires_at bigint, workspace tex
 const rowsOf = (types: string) => `json_to_recordset($rows::json) AS given (${types})`;
 export const BUDGET_SQL = {
   /**
-   * Every transaction that reserves, settles or recovers calls takes this lock shared. The counter of a workspace, key
-   * or subject is first computed from usage and reservations. So a transaction that creates such a counter takes the
-   * lock exclusively.
+   * Every transaction that reserves, settles or recovers calls takes this lock shared. A transaction that creates the
+   * counter of a workspace, key or subject computes it from usage and reservations, which must not change in the
+   * meantime. So this transaction takes the lock exclusively (`alone`).
    */
   share: statement(`SELECT pg_advisory_xact_lock_shared(${COUNTERS_LOCK})`),
   alone: statement(`SELECT pg_advisory_xact_lock(${COUNTERS_LOCK})`),
@@ -52,8 +52,9 @@ export const BUDGET_SQL = {
     UPDATE reservations SET owner = $owner, left_at = NULL
     WHERE workspace = $workspace AND task_id = $task AND agent <> '' AND owner <> $owner AND NOT recovered RETURNING *`),
   /**
-   * Marks the reservations whose nodes are gone. `left` finds the marked reservations and the expired reservations. It
-   * finds a marked reservation for a call to an agent only after some time, so that `adopt` can take it over before.
+   * Marks the reservations whose nodes are gone. `left` finds the marked reservations and the expired reservations. But
+   * it finds a marked reservation for a call to an agent only `$adopt` seconds later. Until then, `adopt` can take over
+   * this reservation.
    */
   markLeft: statement(`
     UPDATE reservations SET left_at = clock_timestamp() WHERE id IN (

@@ -4,8 +4,8 @@
  * is in progress are stored together by the next transaction. So a busy budget needs fewer transactions than calls.
  *
  * A node that dies leaves reservations behind. When another node sees that the node is gone, it ends these reservations
- * and counts the usage that is known. If the node was only suspended, it later counts the difference to the actual
- * usage.
+ * and counts the usage that is known. If the first node was only suspended, it later counts the difference to the
+ * actual usage.
  */
 import { randomUUID } from 'node:crypto';
 import { A2AError } from '../../protocol/index.ts';

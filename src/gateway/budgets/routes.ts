@@ -1,4 +1,4 @@
-/** The HTTP routes for the usage of keys and workspaces. */
+/** The HTTP routes for the usage of keys and workspaces, and for the state of budgets. */
 import * as z from 'zod';
 import { ALL_WORKSPACES, askedWorkspace, needAllWorkspaces } from '../api/all-workspaces.ts';
 import { Day, NameFilter, NextOffset, PageQuery, whole } from '../api/page.ts';

@@ -34,8 +34,8 @@ export function periodsOf(day: string) {
 }
 
 /**
- * Adds a call to its sum. Calls that end together often have the same caller, so that one statement can store them. If
- * `isRest` is true, the call itself was counted before, and only its tokens and cost are added.
+ * Adds a call to its sum. Calls that end together often have the same caller. Then one statement can store them. If
+ * `isRest` is true, the call itself was already counted, and only its tokens and cost are added.
  */
 export function addTo(
   sums: Map<string, Sum>,
@@ -116,8 +116,8 @@ export function reservedIn(row: Row): ReservedCall {
 }
 
 /**
- * Returns the usage of a call whose process has died. It consists of the prompt and the part of the answer that had
- * arrived.
+ * Returns the known usage of a call that is no longer in progress, for example because its process has died. It
+ * consists of the prompt and the part of the answer that had arrived.
  */
 export function bookingIn(row: Row): Booking {
   const outputTokens = numberIn(row, 'seen_tokens');

@@ -41,9 +41,9 @@ import { listSubjectBudgets } from './subject-budgets.ts';
 import { FIRST_RETRY_MS, MAX_RETRY_MS, UnstoredUsage } from './unstored-usage.ts';
 import type { UsagePage, UsageQuery } from './usage.ts';
 
-/** Number of days that keep their own rows. The rows of older days are merged into one row per month. */
+/** Minimum number of days for which each day keeps its own rows. The rows of older days are merged by month. */
 const DAYS_KEPT = 400;
-/** Number of days that keep the usage of each task. */
+/** Maximum number of days for which the usage of each task is kept. */
 const TASK_DAYS_KEPT = 31;
 /**
  * Maximum age of a reservation. An older reservation is treated as the reservation of a call that is no longer in
@@ -115,8 +115,8 @@ export function createSpending(options: SpendingOptions) {
   const reads = createSlots(1);
   const { signal: forEver } = new AbortController();
   recoverSoon();
-  // A search keeps the reservations of calls to agents for a minute. Without the timer, only a refused call would end
-  // them later. Until then, they would shorten the answers of other calls.
+  // A search keeps the reservations of calls to agents for a minute. Without the timer, the next search might come much
+  // later. Until then, these reservations would shorten the answers of other calls.
   const recovery = setInterval(recoverSoon, RECOVER_MS).unref();
   if (isPostgresRegister(register)) register.onNodeGone(recoverSoon);
 
@@ -225,8 +225,8 @@ export function createSpending(options: SpendingOptions) {
    * Reserves the prompt and the answer in all budgets. Throws `rateLimited` with the reason BUDGET_EXHAUSTED if a
    * budget is used up or too small for the call, or if the task has made all its calls. Throws `rateLimited` without
    * this reason if the rest of a budget is reserved for calls in progress. Throws `forbidden` if a budget is in money
-   * and the model has no price in its currency. Throws `unavailable` if there is a budget and the register cannot be
-   * written.
+   * and the model has no price in its currency. Throws `unavailable` if the budget of the key cannot be read, or if
+   * there is a budget and the register cannot be written.
    */
   function reserve(call: PlannedCall): MaybePromise<Reservation> {
     const time = now();
@@ -241,7 +241,8 @@ export function createSpending(options: SpendingOptions) {
     time: number,
   ): Promise<Reservation> {
     const plan = planned(call, limits, time);
-    // The store checks the budgets against the stored usage. So all usage must be stored before the reservation.
+    // The store checks the budgets against the stored usage, so usage in memory is stored first. Usage that arrives, or
+    // is being stored, at this moment may be missing. The reservation of its call still counts then.
     await unstored.storeFirst();
     let outcome = await store.reserve(plan);
     if (!outcome.granted && (await recover()) > 0) outcome = await store.reserve(plan);
@@ -295,7 +296,7 @@ export function createSpending(options: SpendingOptions) {
     fold(dayOf(now()));
   }
 
-  /** Merges the rows of old days into rows of months, at most once a day. This keeps the table small. */
+  /** Merges the rows of old days into rows of months, and deletes old rows of tasks. Does this at most once a day. */
   function fold(today: string): void {
     if (today === foldedOn || unstored.failing) return;
     foldedOn = today;
@@ -321,8 +322,8 @@ export function createSpending(options: SpendingOptions) {
     },
     reserve,
     /**
-     * Takes over the reservation that an earlier process made for a call to an agent. If there is no reservation, the
-     * call is only counted. It is not refused, because it has already been made.
+     * Takes over the reservation that another process made for a call to an agent. If there is no reservation, the call
+     * is only counted. It is not refused, because it has already been made.
      */
     async resume(call: PlannedCall): Promise<Reservation> {
       const { workspace } = call.caller;
@@ -339,8 +340,8 @@ export function createSpending(options: SpendingOptions) {
       return statusOf({ kind: 'key', workspace, id: keyId }, budget);
     },
     /**
-     * Returns one page of the status of the workspace's budgets: its own budget, if it has one, then the budgets of its
-     * keys (newest keys first), then the budgets of its JWT subjects.
+     * Returns one page of the states of the workspace's budgets. The workspace's own budget comes first, if it has one.
+     * The budgets of its keys follow, the newest keys first, and then the budgets of its JWT subjects.
      */
     async budgets(workspace: string, { limit, offset }: PageQuery): Promise<BudgetPage> {
       await unstored.flush();

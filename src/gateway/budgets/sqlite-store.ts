@@ -122,7 +122,10 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     });
   }
 
-  /** Adds the rows of calls with the same caller. `numbers` has the last number of each workspace in this transaction. */
+  /**
+   * Adds the rows of calls with the same caller, model or agent, day and currency. `numbers` has the last row number of
+   * each workspace in this transaction.
+   */
   function* addTaskRows(bookings: readonly Booking[], numbers: Map<string, number>): Steps<void> {
     const { workspace } = bookings[0]!;
     let number = yield* lastNumber(workspace, numbers);
@@ -140,7 +143,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     }
   }
 
-  /** Adds a call without a task, which may be added to an existing row. */
+  /** Adds a call that has no task. If there is a row for such calls, the usage is added to this row. */
   function* addWithoutTask(booking: Booking, numbers: Map<string, number>): Steps<void> {
     const { workspace, contextId, taskId, failed, inputTokens, outputTokens, nanos } = booking;
     const next = (yield* lastNumber(workspace, numbers)) + 1;
@@ -209,7 +212,7 @@ const OF_CALL = `holder IN ($workspaceHolder, $keyHolder, $subjectHolder, $taskH
 function statements() {
   // A vendor may report absurdly large numbers. A sum that is too large for SQLite could not be stored.
   const conflict = (table: string) => `ON CONFLICT DO UPDATE SET ${added(table, 'min')}`;
-  /** The first seven values are the caller, the next one is the first number. Each row has six more values. */
+  /** The values are the seven columns of CALLER, the number of the first row, and then six values for each row. */
   const addTasks = (count: number) => {
     const rows = Array.from({ length: count }, (_, row) => {
       const [context, task, failures, ...numbers] = [0, 1, 2, 3, 4, 5].map(

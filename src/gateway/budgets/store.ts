@@ -1,25 +1,27 @@
 /**
- * The interface of the store for spending and reservations. `sqlite-store.ts` and `postgres-store.ts` implement it in the
- * register.
+ * The interface of the store for spending and reservations. `sqlite-store.ts` and `postgres-store.ts` implement it in
+ * the register.
  *
- * All methods are atomic, even if several processes use the same database. So two calls can never reserve the same part
- * of a budget.
+ * Every change of usage and reservations is atomic, so two calls never reserve the same part of a budget. Several
+ * gateways may share a PostgreSQL database. A SQLite database is for one gateway, because a gateway takes the
+ * reservations of all other processes for interrupted.
  */
 import type { MaybePromise } from '../../base/index.ts';
 import type { BudgetRefusal, Counter, Grant, Limit, Need } from './grant.ts';
 import type { UsagePage, UsageQuery } from './usage.ts';
 
 /**
- * How long resumed tasks can take over the reservations of their calls to agents: after the start of the process
- * (SQLite), or after the node that made the reservations is gone (PostgreSQL).
+ * How long resumed tasks can take over the reservations of their calls to agents. With SQLite, this time begins when
+ * the process starts. With PostgreSQL, it begins when the node that made the reservations is gone.
  */
 export const ADOPT_MS = 60_000;
 /**
- * Maximum number of rows of tasks in a workspace. Above this number, new rows replace the oldest ones. Reading all rows
- * of a SQLite database blocks the event loop for tens of milliseconds.
+ * Approximate maximum number of rows of tasks in a workspace. After every TRIM_STEP new rows, the oldest rows above
+ * this number are deleted. The number is limited because a query may read all rows of a workspace. With SQLite, this
+ * blocks the event loop for tens of milliseconds.
  */
 export const TASK_ROWS = 25_000;
-/** Number of new rows after which the oldest rows are deleted. */
+/** Number of new rows after which the oldest rows above TASK_ROWS are deleted. */
 export const TRIM_STEP = 256;
 
 /** The caller and the task that a call is charged to. */
@@ -32,7 +34,7 @@ export interface Payer {
   readonly contextId: string;
 }
 
-/** A call to a model or an agent. The call counts towards the budgets of `day`. */
+/** A call to a model or an agent. The call counts towards the budget periods that contain `day`. */
 interface PaidCall extends Payer {
   readonly day: string;
   readonly model: string;
@@ -81,16 +83,16 @@ export interface BudgetStore {
   /** Adds the usage to the sums and deletes the reservation `id`. Without a usage, only deletes the reservation. */
   settle(settlements: readonly Settlement[]): MaybePromise<void>;
   /**
-   * Takes over the reservation that an earlier process made for the task's call to an agent. Returns undefined if there
-   * is no such reservation.
+   * Takes over the reservation that another process made for the task's call to an agent. Returns undefined if there is
+   * no such reservation.
    */
   adopt(workspace: string, taskId: string): MaybePromise<ReservedCall | undefined>;
   /**
    * Ends three kinds of reservations: reservations of processes that are gone, expired reservations, and reservations
    * that may have been stored although `reserve` failed. For the first two kinds, counts the prompts and the parts of
-   * the answers that had arrived. Returns the number of these reservations, in which every reservation of the third kind
-   * is counted, even if it was not stored. If a process is gone, its reservations for calls to agents are kept for a
-   * minute, so that `adopt` can take them over.
+   * the answers that had arrived. If a process is gone, its reservations for calls to agents are kept for a minute, so
+   * that `adopt` can take them over. Returns the number of ended reservations. This number includes every reservation
+   * of the third kind, even if it was not stored.
    */
   recover(now: number): MaybePromise<number>;
   /** Returns the budget's counter in the current period. */
@@ -98,8 +100,8 @@ export interface BudgetStore {
   /** Reads the usage of a workspace, or of all workspaces if it is undefined. */
   usage(workspace: string | undefined, query: UsageQuery): MaybePromise<UsagePage>;
   /**
-   * Merges the rows of days before `month` into one row per month, and deletes counters that are no longer used.
-   * Deletes the rows and counters of tasks that are older than `taskDay`.
+   * Merges the rows of days before `month` into rows of months, and deletes the counters that were last used before
+   * `month`. Deletes the rows and counters of tasks that are older than `taskDay`.
    */
   fold(before: { readonly month: string; readonly taskDay: string }): MaybePromise<void>;
 }

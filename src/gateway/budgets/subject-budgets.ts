@@ -5,9 +5,9 @@ import type { Budget } from './budget.ts';
 import { type BudgetsConfig, budgetOfSubject, hasBudgetOfOthers, namedSubjects } from './config.ts';
 
 /**
- * The subjects that have used something. Each step of the recursion finds the next subject with one search in the index,
- * however many rows a subject has. `$count` may be any safe integer. Without the cast, PostgreSQL would read it as a
- * number of 32 bits.
+ * The subjects that have used something, at most `$count`. Each step of the recursion finds the next subject with one
+ * search in the index, however many rows a subject has. `$count` may be any safe integer. Without the cast, PostgreSQL
+ * would read it as a number of 32 bits.
  */
 const SEEN = statement(`
   WITH RECURSIVE seen (subject, number) AS (
@@ -25,8 +25,8 @@ export interface SubjectBudget {
 }
 
 /**
- * Returns one page of subjects and their budgets. The subjects that the configuration names come first. If the other
- * subjects have a budget too, the other subjects that have used something follow.
+ * Returns one page of subjects and their budgets. The subjects that the configuration names come first. If there is a
+ * budget for all other subjects (`WORKSPACE/*` or `*`), the other subjects that have used something follow.
  */
 export async function listSubjectBudgets(
   register: Register,

@@ -77,7 +77,10 @@ export class UnstoredUsage {
     void this.flush();
   };
 
-  /** Stores the kept usage. Throws if that fails, or has just failed. */
+  /**
+   * Stores the kept usage, if there is any. If an attempt is in progress, only waits for this attempt. Throws if the
+   * attempt fails, or if an attempt has just failed.
+   */
   async storeFirst(): Promise<void> {
     if (this.#kept.length === 0) return;
     if (!this.#isDue()) throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });

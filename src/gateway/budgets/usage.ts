@@ -18,7 +18,7 @@ export const DIMENSIONS = [
 ] as const;
 export type Dimension = (typeof DIMENSIONS)[number];
 
-/** The default dimensions. Usage by these dimensions is stored without a time limit. */
+/** The default dimensions. Usage by these dimensions is kept without a time limit, but old days are merged by month. */
 export const USUAL_DIMENSIONS: readonly Dimension[] = ['day', 'key', 'subject', 'model', 'agent'];
 
 export const UsageRow = z.object({

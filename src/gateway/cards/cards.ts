@@ -1,6 +1,6 @@
 /**
- * Stores model cards. A card belongs to a workspace, has a unique slug in this workspace, and keeps its earlier
- * versions.
+ * Stores model cards, with their latest versions. A card belongs to a workspace. Its slug is unique among the visible
+ * cards of this workspace.
  *
  *   const cards = createCards({ register, audit });
  *   const card = await cards.create(caller, { name: 'GPT-4 Turbo', description: '', card: { … } });
@@ -64,8 +64,9 @@ export interface CardsOptions {
 export type Author = Pick<Caller, 'workspace' | 'actor'>;
 
 /**
- * The methods throw `notFound`, `conflict` (for example if the slug is already used), `preconditionFailed` (if `ifMatch`
- * does not match), `tooLarge` (if `card` is too large) or `invalidParams` (if no slug can be made from the name).
+ * The methods throw `notFound`, `conflict` (for example if the slug is already used), `preconditionFailed` (if
+ * `ifMatch` does not match), `tooLarge` (if `card` is too large) or `invalidParams` (if no slug can be made from the
+ * name).
  */
 export interface Cards {
   create(author: Author, input: CardInput): MaybePromise<ModelCard>;
@@ -96,8 +97,8 @@ type Content = Pick<Stored, 'slug' | 'name' | 'description' | 'content'>;
 export function createCards({ register, audit, now = Date.now, limits = {} }: CardsOptions): Cards {
   const { cards = MAX_CARDS, deleted = MAX_DELETED, versions = MAX_VERSIONS } = limits;
   const search = register.kind === 'postgres' ? postgresSearch : fullTextSearch();
-  // In PostgreSQL, a search changes a setting for its transaction.
-  const inSnapshot = <Result>(work: () => Steps<Result>) =>
+  /** Runs a search. In PostgreSQL, a search needs a transaction, because it changes settings of its transaction. */
+  const runSearch = <Result>(work: () => Steps<Result>) =>
     register.kind === 'postgres' ? register.transaction(work) : register.read(work);
   const cache = new Map<string, ModelCard | undefined>();
   let seen = register.changed();
@@ -207,7 +208,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
       }),
 
     list: (workspace, query) =>
-      inSnapshot(function* () {
+      runSearch(function* () {
         const { limit, offset } = query;
         const where = yield* CARD_SQL.workspace.get(workspace);
         if (where === undefined) return { items: [], total: 0, limit, offset };

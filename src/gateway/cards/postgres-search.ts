@@ -1,6 +1,6 @@
 /**
- * Finds a page of cards in PostgreSQL. A GIN index has the terms of each card (terms.ts). A card that has all trigrams of
- * a word may have them in another order, so the text is compared too.
+ * Finds a page of cards in PostgreSQL. A GIN index has the terms of each card (terms.ts). A card that has all trigrams
+ * of a word may have them in another order, so the text is compared too.
  */
 import { arrayStatement, type SqlValue, statement } from '../register/register.ts';
 import type { Sort } from './schema.ts';
@@ -30,6 +30,7 @@ const COLUMN_OF: Readonly<Record<Sort, string>> = {
 
 export const postgresSearch: CardSearch = {
   *replace(number, row, card) {
+    // The flag for deleted cards is always false here, because `find` checks the column `deleted`.
     const { letters, marks } = termsOf(number, card, false);
     const terms = new Set(`${letters} ${marks}`.split(' ').filter(Boolean));
     yield* setTerms.run({ row, text: searchedText(card), terms: [...terms].join(' ') });

@@ -165,7 +165,7 @@ function needOwn(caller: Caller, workspace: string | undefined): void {
   );
 }
 
-/** Returns the version number in the path. Returns 0, which is never a valid version, if the text is not a number. */
+/** Returns the version number in the path. Returns 0, for which there is never a version, if the text is invalid. */
 function numberOf(text: string): number {
   return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0;
 }

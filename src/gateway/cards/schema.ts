@@ -181,8 +181,8 @@ export const CardQuery = PageQuery.extend({
   /** The type of an enabled capability. */
   capability: z.string().max(MAX_NAME_CHARS).optional(),
   /**
-   * Sort order. A leading `-` means descending. In the default order, new cards come last, so that earlier pages do not
-   * change.
+   * Sort order. A leading `-` means descending. In the default order, new cards come last, so that they do not change
+   * earlier pages.
    */
   sort: z
     .enum(

@@ -5,7 +5,7 @@ import type { CardRow, WorkspaceRow } from './statements.ts';
 import type { Findable } from './terms.ts';
 
 export interface CardSearch {
-  /** Replaces the entry of a card. */
+  /** Replaces the entry of a card. `number` is the number of the workspace, and `row` is the row of the card. */
   replace(number: number, row: number, card: Findable, deleted: boolean): Steps<void>;
   /** Removes the entry of a card that was removed. */
   remove(row: number): Steps<void>;

@@ -4,7 +4,7 @@
  * caller's text is never read as query syntax.
  *
  * The text of a card has a term for each piece of one, two or three characters. A search word is looked up by its
- * trigrams (`tur urb rbo` for `turbo`), and a word of one or two characters as a whole.
+ * trigrams (`tur urb rbo` for `turbo`). A word of one or two characters is looked up as a whole.
  */
 import type { CardQuery, ModelCard } from './schema.ts';
 

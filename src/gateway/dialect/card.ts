@@ -49,8 +49,8 @@ export function gatewayProfile(
 }
 
 /**
- * The fields of the card for authentication. `authentication` is for clients of the dialect. The other fields are for
- * A2A clients.
+ * The fields of the card for authentication. `authentication` is for clients of the dialect (routes.ts). The other
+ * fields are for A2A clients.
  */
 export const GATEWAY_CARD: Partial<AgentCard> = {
   authentication: { schemes: ['Bearer', 'APIKey'] },

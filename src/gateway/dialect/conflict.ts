@@ -1,11 +1,11 @@
-/** Converts errors of the task handler to errors of the dialect. */
+/** Converts errors of the task handler to errors of the dialect, the gateway's own REST API. */
 import { A2AError, isTerminal, TaskState } from '../../protocol/index.ts';
 import { ContextMismatchError } from '../../tasks/index.ts';
 import { dialectStatus } from './translation.ts';
 
 export type TaskAction = 'message' | 'cancel';
 
-/** Converts an error of the handler about the task in the request. Returns other errors unchanged. */
+/** Converts an error of the handler about the state or the context of a task. Returns other errors unchanged. */
 export function dialectError(error: unknown, action: TaskAction): unknown {
   if (error instanceof ContextMismatchError) {
     const why = 'sessionId: the task in taskId belongs to another session';

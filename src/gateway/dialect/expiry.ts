@@ -6,7 +6,7 @@ import { A2AError, type Metadata } from '../../protocol/index.ts';
 export interface ExpiryConfig {
   /** The lifetime of tasks without `expiresAt`. If undefined, only `maxTtlSeconds` applies. */
   readonly ttlSeconds?: number | undefined;
-  /** The maximum lifetime of all tasks. If undefined, it is unlimited. */
+  /** The maximum lifetime of each task. If undefined, it is unlimited. */
   readonly maxTtlSeconds?: number | undefined;
 }
 

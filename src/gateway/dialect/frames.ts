@@ -1,5 +1,6 @@
 /**
- * Formats a task's events for the dialect: at most one server-sent event for each entry of the task's log.
+ * Formats a task's events for the dialect, the gateway's own REST API. Each entry of the task's log becomes at most one
+ * server-sent event.
  *
  *   id: 1
  *   data: {"type":"status","taskId":"…","status":"submitted","timestamp":"…", …}

@@ -1,10 +1,10 @@
 /**
  * The routes of the dialect, the gateway's own REST API. It serves the same tasks as A2A, in another format.
  *
- *   POST /a2a/tasks/send            {sessionId?, taskId?, message, metadata?, expiresAt?}    {task}, when it has stopped
- *   POST /a2a/tasks/sendSubscribe   the same, or {taskId} to follow a task                   events (frames.ts)
- *   GET  /a2a/tasks/{taskId}                                                                 {task}
- *   POST /a2a/tasks/cancel          {taskId}                                                 {task}
+ *   POST /a2a/tasks/send           {sessionId?, taskId?, message, metadata?, expiresAt?}   {task}, when it has stopped
+ *   POST /a2a/tasks/sendSubscribe  the same, or {taskId} to follow a task                  events (frames.ts)
+ *   GET  /a2a/tasks/{taskId}                                                               {task}
+ *   POST /a2a/tasks/cancel         {taskId}                                                {task}
  *
  * To resume a broken stream, a client sends the same body with the same `message.messageId`, or only the `taskId`. In
  * `Last-Event-ID` or `?after=`, it sends the id of the last event that it received.

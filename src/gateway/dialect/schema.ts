@@ -1,5 +1,6 @@
 /**
- * The schemas of the dialect's requests and responses, for validation and for `/openapi.json`.
+ * The schemas of requests and responses of the dialect, the gateway's own REST API. They are used for validation and
+ * for `/openapi.json`.
  *
  * `sessionId` is the `contextId` of A2A, `content` is the `parts` of a message, and `cancelled` is the state `canceled`
  * of A2A. Unknown fields of a request are ignored. But settings of the model are refused if they are not in the

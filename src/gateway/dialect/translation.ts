@@ -1,4 +1,4 @@
-/** Converts between the objects of A2A and the objects of the dialect. */
+/** Converts between the objects of A2A and the objects of the dialect, the gateway's own REST API. */
 import { defined, isObject } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -22,7 +22,8 @@ import type {
 } from './schema.ts';
 
 /**
- * Converts a state of A2A to one of the dialect's six states. The gateway's tasks are never `unknown` or `unspecified`.
+ * Converts a state of A2A to one of the dialect's six states. `unknown` and `unspecified` do not occur in the gateway's
+ * tasks. They are converted only so that each state has a result.
  */
 export function dialectStatus(state: TaskState): Status {
   switch (state) {
@@ -85,7 +86,7 @@ export function dialectArtifact(artifact: Artifact): DialectArtifact {
   };
 }
 
-/** Joins consecutive text parts, which come from chunks, into one part. */
+/** Joins consecutive text parts without metadata into one part. Such parts are chunks of one text. */
 function joined(artifact: DialectArtifact): DialectArtifact {
   const parts: DialectPart[] = [];
   for (const part of artifact.parts) {
@@ -156,7 +157,8 @@ function usageIn(said: Message | undefined): Metadata {
 const UUID_V7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7/i;
 
 /**
- * Returns the creation time of a task. A task's id is a UUID of version 7, and its first 48 bits are the creation time.
+ * Returns the creation time of a task. The id of a task is usually a UUID of version 7, whose first 48 bits are the
+ * creation time. For any other id, returns the time of the last status.
  */
 function createdAtOf({ id, status }: Task): string {
   const [, high, low] = UUID_V7.exec(id) ?? [];

@@ -33,14 +33,14 @@ export interface GatewayOptions {
    */
   readonly registerFile?: string;
   /**
-   * The register in PostgreSQL, from `postgresRegister`, for several gateways with one database. `store` must be the store
-   * that was given to `postgresRegister`, and `secretKey` must be the same in all gateways.
+   * The register in PostgreSQL, from `postgresRegister`, for several gateways with one database. `store` must be the
+   * store that was given to `postgresRegister`, and `secretKey` must be the same in all gateways.
    */
   readonly register?: SharedRegister;
   /**
-   * A secret of your choice. It is used to hash keys, and to encrypt the headers of registered agents. With
-   * `registerFile`, if neither this option nor PARLEY_SECRET_KEY in `environment` is set, the headers are encrypted with
-   * a key in a third file, `FILE.key`, which is created when it is first needed.
+   * A secret of your choice. It is used to hash keys, and to encrypt the headers of registered agents. Default:
+   * PARLEY_SECRET_KEY in `environment`. If that is not set either, and there is a `registerFile`, the headers are
+   * encrypted with a key in a third file, `FILE.key`. This file is created when it is first needed.
    */
   readonly secretKey?: string;
   /**

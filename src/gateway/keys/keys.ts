@@ -197,7 +197,7 @@ export function createKeys(options: KeysOptions) {
     get: (workspace: string, id: string) => register.read(() => find(workspace, id)),
 
     /**
-     * Changes the settings of a key. The change takes effect at once, and on other nodes within a second. Throws
+     * Changes the settings of a key. This takes effect at once, and on other nodes usually within a second. Throws
      * `conflict` if the key is revoked. Also throws `conflict` if the change removes `keys:write` from the last active
      * key of the workspace that has it, unless `force` is true.
      */
@@ -275,9 +275,9 @@ export function createKeys(options: KeysOptions) {
     },
 
     /**
-     * Revokes a key. This cannot be undone. It takes effect at once, and on other nodes within a second. Throws
-     * `conflict` for the workspace's last key with `keys:write`, unless `force` is true. Does nothing if the key is
-     * already revoked.
+     * Revokes a key. This cannot be undone. It takes effect at once, and on other nodes usually within a second. Throws
+     * `conflict` for the workspace's last active key with `keys:write`, unless `force` is true. Does nothing if the key
+     * is already revoked.
      */
     revoke: (
       workspace: string,

@@ -6,14 +6,13 @@
  * create, change, rotate or revoke a key with a scope that the caller does not have.
  */
 import * as z from 'zod';
+import { NO_STORE } from '../../http/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Caller, ApiScope } from '../api/caller.ts';
 import { pageOf, PageQuery } from '../api/page.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import type { Keys } from './keys.ts';
 import { Key, KeyChange, MadeKey, NewKey, Rotation } from './schema.ts';
-
-const NO_STORE = { 'cache-control': 'no-store' };
 
 const ForceQuery = z.object({
   force: z

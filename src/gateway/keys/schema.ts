@@ -37,7 +37,7 @@ export const RateLimit = z.strictObject({
     .min(1)
     .max(MAX_REQUESTS_PER_MINUTE)
     .optional()
-    .describe('Maximum number of requests at once. Default: requestsPerMinute'),
+    .describe('Maximum number of requests in a burst. Default: requestsPerMinute'),
 });
 export type RateLimit = Readonly<z.infer<typeof RateLimit>>;
 
@@ -50,7 +50,7 @@ export const NewKey = z.strictObject({
 });
 export type NewKey = Readonly<z.input<typeof NewKey>>;
 
-/** A change of a key. Missing fields are not changed. `null` removes a limit. */
+/** A change of a key. Missing fields are not changed. `null` removes an expiry, a rate limit or a budget. */
 export const KeyChange = NewKey.extend({
   expiresAt: NewKey.shape.expiresAt.nullable(),
   rateLimit: RateLimit.nullable(),
@@ -88,7 +88,7 @@ export const Key = z.object({
   /** The time until which an older secret also works. */
   overlapEndsAt: z.iso.datetime().optional(),
   revokedAt: z.iso.datetime().optional(),
-  /** The time of the last use, accurate to the minute. */
+  /** The time of the last use. It is stored at most once a minute, so it may be up to a minute too early. */
   lastUsedAt: z.iso.datetime().optional(),
   rateLimit: RateLimit.optional(),
   budget: Budget.optional(),

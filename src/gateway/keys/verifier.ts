@@ -1,6 +1,7 @@
 /**
- * Verifies secrets. This runs for every request, so valid secrets are cached by their prefix until the register changes.
- * A cached secret is compared in constant time. Invalid secrets are not cached, so that guesses cannot fill the memory.
+ * Verifies secrets. This runs for every request, so valid secrets are cached by their prefix until the register
+ * changes. A cached secret is compared in constant time. Invalid secrets are not cached, so that guesses cannot fill
+ * the memory.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
@@ -67,7 +68,7 @@ export function createVerifier({ register, pepper, logger, now }: VerifierOption
    */
   const noHash = randomBytes(32);
   const warned = new Set<string>();
-  /** The lookups in progress, so that parallel requests with the same secret share one. */
+  /** The lookups in progress. Parallel requests with the same secret share a lookup. */
   const looking = new Map<string, Promise<VerifiedKey | undefined>>();
   let version = register.changed();
 
@@ -147,7 +148,8 @@ export function createVerifier({ register, pepper, logger, now }: VerifierOption
     }
     const entry = remembered.get(prefix);
     if (entry && isSecret(text, entry.bytes)) return current(prefix, entry, now());
-    // A wrong secret takes the same time whether its prefix is cached, stored or unknown.
+    // If the prefix is cached but the secret is wrong, the secret is still looked up. So the response time does not
+    // reveal whether the prefix exists.
     const known = looking.get(text);
     if (known) return known;
     const row = register.read(() => FIND.get(prefix));

@@ -1,11 +1,13 @@
 /**
- * Checks whether a model accepts a request. Enforces the limits of the model (limits.ts), and selects the providers that
- * accept the files of the request. models.ts calls `admitted` before it reserves a budget or calls a provider. Calls
- * that cost nothing (`free`) are not checked.
+ * Checks whether a model accepts a request. Enforces the limits of the model (limits.ts), and selects the providers
+ * that accept the files of the request. models.ts calls `admitted` before it reserves a budget or calls a provider.
+ * Calls that cost nothing (`free`) are not checked.
  *
- * A request that the model does not support is refused, with two exceptions. If the request allows more output tokens
+ * A request that the model does not support is refused, with three exceptions. If the request allows more output tokens
  * than the model, the number is lowered, because it is only an upper bound. If the request asks for a stream and the
- * model does not support streaming, the client gets each text in one chunk.
+ * model does not support streaming, the client gets each text in one chunk. If a tool returned a file that the provider
+ * does not accept, the provider gets a note instead. But if the model's limits exclude this file, the request is
+ * refused.
  */
 import type { Content, ContentPart, ModelRequest } from '../../agent/index.ts';
 import type { Relay } from './relay/relay.ts';
@@ -72,7 +74,7 @@ export function admitted(
   };
 }
 
-/** Returns whether a part of an earlier message can be sent to the model. */
+/** Returns whether a part of an earlier message can be sent to the model. Only files may be refused. */
 export function accepts(target: ModelTarget, part: ContentPart): boolean {
   const kind = kindOf(part);
   if (kind === undefined) return true;
@@ -81,7 +83,7 @@ export function accepts(target: ModelTarget, part: ContentPart): boolean {
   return !limits.without.has(kind) && candidates.some((candidate) => takes(candidate, file));
 }
 
-/** Throws `invalidParams` if a prompt is longer than the model's context window. */
+/** Throws `invalidParams` if the estimated length of a prompt exceeds the model's context window. */
 function checkLength(target: ModelTarget, request: ModelRequest): void {
   const { contextWindow = Infinity } = target.limits;
   if (contextWindow === Infinity) return;
@@ -92,9 +94,9 @@ function checkLength(target: ModelTarget, request: ModelRequest): void {
 }
 
 /**
- * Counts a prompt for the comparison with the context window. Unlike the count for budgets, this count is not multiplied
- * by the factor of the vendor's tokenizer, so it may be too low. If the prompt is close to the limit, the provider
- * decides whether to accept it.
+ * Counts a prompt for the comparison with the context window. Unlike the count for budgets, this count is not
+ * multiplied by the factor of the vendor's tokenizer, so it may be too low. If the prompt is close to the limit, the
+ * provider decides whether to accept it.
  */
 export function promptTokens(request: ModelRequest): number {
   return tokenCounter([]).prompt(request);
@@ -149,8 +151,9 @@ function kindOf(part: ContentPart): FileKind | undefined {
 }
 
 /**
- * Returns the providers that accept the files. If the request is relayed to a provider in the vendor's own format
- * (relay/), the provider is always included, because it checks the files itself.
+ * Returns the providers that accept the files. A provider that gets the client's own request (relay/) is always
+ * included, because it checks the files itself. A file that a tool returned excludes no provider. Throws
+ * `contentTypeNotSupported` if the limits of the model exclude a file, or if no provider accepts all other files.
  */
 function takers(
   target: ModelTarget,

@@ -12,7 +12,7 @@ import type { ModelsConfig } from './config.ts';
 import { limitsOf, NO_LIMITS, type ModelLimits } from './limits.ts';
 import type { ApiType, Provider } from './provider.ts';
 
-/** A provider that can serve the request. */
+/** A provider of a model, with the provider's own name for this model. */
 export interface Candidate {
   readonly provider: Provider;
   /** The provider's name for the model. */
@@ -22,7 +22,7 @@ export interface Candidate {
 
 /** A resolved model name. */
 export interface ModelTarget {
-  /** The name in the request. */
+  /** The name that was resolved: the name in the request, or the default model. */
   readonly name: string;
   readonly apiType: ApiType;
   readonly pricing: Pricing | undefined;
@@ -45,7 +45,10 @@ export interface Catalogue {
    * `invalidParams` if the name is unknown, or if the model has no usable provider or does not support the API type.
    */
   resolve(workspace: string, name: string, apiType: ApiType): MaybePromise<ModelTarget>;
-  /** Returns at most MAX_LISTED models that the workspace can use. */
+  /**
+   * Returns at most MAX_LISTED models: the workspace's model cards, the models in the configuration, and the names that
+   * providers list.
+   */
   list(workspace: string): Promise<readonly ListedModel[]>;
   /** Returns the model with this name. Throws `notFound` if the workspace has no such model. */
   find(workspace: string, name: string): Promise<ListedModel>;
@@ -105,7 +108,8 @@ export function createCatalogue(
           throw unknown(slugs, name, apiType);
         });
       }
-      // The configuration may have a price for the same model of the provider under another name. This price applies.
+      // The configuration may have a price for the same model of the provider under another name. Then that price
+      // applies.
       const pricing = prices.of(calledBy(candidates), undefined);
       return { name, apiType, pricing, limits: NO_LIMITS, candidates };
     }
@@ -117,7 +121,7 @@ export function createCatalogue(
     return { name, apiType, pricing, limits: limitsOf(entry), candidates };
   }
 
-  /** Returns all providers that list the name. */
+  /** Returns all providers that list the name for the API type. */
   function servers(name: string, apiType: ApiType): Candidate[] {
     return [...providers.values()]
       .filter(({ serves }) => serves[apiType].includes(name))
@@ -125,8 +129,8 @@ export function createCatalogue(
   }
 
   /**
-   * Returns the candidates of an entry. `otherwise` is the provider's name for the model if the entry does not contain
-   * it.
+   * Returns the candidates of an entry. `otherwise` is the provider's name for the model if neither the entry nor its
+   * route contains one.
    */
   function follow(
     name: string,

@@ -13,10 +13,11 @@ interface FinishChunk {
   readonly reason: FinishReason;
   readonly used: Used;
 }
+/** A chunk of an answer without the model's thoughts. */
 export type AnswerChunk = Exclude<ModelChunk, { kind: 'thought' | 'finish' }> | FinishChunk;
-/** A chunk of an answer with the model's thoughts. */
+/** A chunk of an answer that includes the model's thoughts. */
 export type FullChunk = Exclude<ModelChunk, { kind: 'finish' }> | FinishChunk;
-/** A chunk of a relayed answer. If the first chunk is raw, all chunks before `finish` are raw. */
+/** A chunk of an answer that may be relayed. If the first chunk is raw, all chunks before `finish` are raw. */
 export type RelayedChunk = FullChunk | RawChunk;
 
 /** Returns the chunks of the answer. If the model does not support streaming, joins the chunks of each text. */
@@ -48,8 +49,8 @@ async function* inOnePiece(chunks: AsyncIterable<RelayedChunk>): AsyncGenerator<
 export type SourceChunk = ModelChunk | RawChunk;
 
 /**
- * Returns the next visible chunk. Skips invisible chunks, which are not the start of an answer. Counts all chunks in
- * `tally`. Throws a ModelError if there are no more chunks.
+ * Returns the next visible chunk, and skips the invisible chunks before it. Counts all of these chunks in `tally`.
+ * Throws a ModelError if there are no more chunks.
  */
 export async function nextVisible(
   chunks: AsyncIterator<SourceChunk>,

@@ -4,9 +4,12 @@ import type { Pricing } from '../cards/schema.ts';
 import type { Money } from '../budgets/calls.ts';
 import type { Candidate } from './catalogue.ts';
 
-/** The `usage` in a task's last message. */
+/**
+ * The usage of an answer, with its cost if the model has a price. The last message of a completed task has it in its
+ * metadata, as `usage`.
+ */
 export interface Used extends Usage {
-  /** True if the vendor did not report the complete usage, so that token counts were estimated from the texts. */
+  /** True if the vendor did not report the complete usage, so that token counts were estimated. */
   readonly estimated?: true;
   readonly cost?: Money;
   readonly provider: string;
@@ -14,8 +17,8 @@ export interface Used extends Usage {
 }
 
 /**
- * Number of decimal places of an amount. This removes floating-point errors, which are much smaller than the price of a
- * token.
+ * Number of decimal places to which an amount is rounded. This removes floating-point errors, which are much smaller
+ * than the price of a token.
  */
 const DECIMALS = 12;
 

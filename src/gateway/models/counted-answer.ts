@@ -1,5 +1,5 @@
 /**
- * One answer of a model after its first chunk has arrived. Counts the chunks and passes the visible ones on.
+ * One answer of a model after its first visible chunk has arrived. Counts the chunks and passes the visible ones on.
  *
  * This is not a generator, because several generators between the provider and the client would take more time than all
  * other work for an event.
@@ -20,7 +20,9 @@ interface AnswerHooks {
   readonly name: string;
   readonly signal: AbortSignal;
   readonly visible: (chunk: SourceChunk) => boolean;
-  /** Called with the number of tokens that have been counted. Undefined if the number is not needed. */
+  /**
+   * Called with the total number of counted tokens, when this number has grown. Undefined if the number is not needed.
+   */
   readonly seen: ((tokens: number) => void) | undefined;
   /** The answer is complete. Returns the usage to pass on. */
   readonly finished: (usage: Usage | undefined, reason: FinishReason) => Used;
@@ -90,7 +92,7 @@ export class CountedAnswer implements AsyncIterableIterator<RelayedChunk, undefi
   }
 
   readonly #onStep = (step: IteratorResult<SourceChunk>): void => {
-    // If the reader has left, `#rest` gets the chunk.
+    // If the reader has left, only `#rest` may read this chunk.
     if (this.#over) return;
     this.#reading = undefined;
     if (step.done === true) return this.#onError(cutOff(this.#hooks.name));

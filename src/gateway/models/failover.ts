@@ -2,9 +2,10 @@
  * Tries one candidate after another until one starts to answer. From then on, only this candidate is used, so that two
  * answers are never mixed.
  *
- * A candidate is retried if a retry may succeed and the wait is short. Otherwise the next candidate is tried. A
- * candidate whose circuit is open, or whose provider asked for a pause, is skipped. A candidate without a free slot is
- * tried after the others.
+ * A candidate is retried, up to its number of attempts, if a retry may succeed and the wait is short. Otherwise the
+ * next candidate is tried. After an error about the request itself, no other candidate is tried. A candidate whose
+ * circuit is open, or that must not be called for a while (`pausesProvider`), is skipped. A candidate without a free
+ * slot is tried after the others.
  */
 import { backoffMs, type CircuitWait, pause, QueueFullError } from '../../base/index.ts';
 import { ModelError } from '../../agent/index.ts';
@@ -26,10 +27,11 @@ export interface FailoverOptions<Answer> {
   readonly within: AbortSignal;
   readonly random: () => number;
   /**
-   * The delay before the first retry, in milliseconds. It doubles with each further retry, and is reduced by jitter.
+   * The delay before the first retry, in milliseconds. It doubles with each further retry, up to MAX_DELAY_MS. Each
+   * delay is shortened at random, by up to half.
    */
   readonly delayMs: number;
-  /** Called for each failure. Must not throw. */
+  /** Called with the next step after a failure, unless the caller has left. Must not throw. */
   onFailure?(candidate: Candidate, error: ModelError, next: NextStep): void;
 }
 
@@ -50,11 +52,11 @@ export interface Answering<Answer> {
 /** Maximum delay before a retry, if the provider does not request a longer one. */
 const MAX_DELAY_MS = 5000;
 /**
- * Maximum Retry-After after which a candidate is retried while another candidate can be called. If Retry-After is
+ * The longest Retry-After for which a candidate is retried although another candidate can be called. If Retry-After is
  * longer, the other candidate is tried.
  */
 const SHORT_WAIT_MS = 1000;
-/** Maximum Retry-After after which a candidate is retried if no other candidate can be called. */
+/** The longest Retry-After for which a candidate is retried if no other candidate can be called. */
 const LONG_WAIT_MS = 30_000;
 
 /** Thrown if no candidate answered. The message of `error` may contain the candidate's name for the model. */
@@ -96,7 +98,7 @@ export async function firstAnswer<Answer>(
     } catch (error) {
       signal.throwIfAborted();
       const known = modelError(error);
-      // If there are several errors, a retryable one is reported.
+      // If all candidates fail, the last retryable error is reported, or the last error if none is retryable.
       if (!failure?.error.retryable || known.retryable) failure = new NoAnswer(known, candidate);
       const over = !failsOver(known) || within.aborted;
       options.onFailure?.(candidate, known, over || queue.length === 0 ? 'nothing' : 'elsewhere');
@@ -107,8 +109,8 @@ export async function firstAnswer<Answer>(
 }
 
 /**
- * Waits until one candidate can be called, if all candidates are rate-limited. Does not wait if this would take too
- * long.
+ * If no candidate can be called now, and the candidate with the shortest wait is rate-limited, waits for this
+ * candidate. Does not wait if this would take too long.
  */
 async function untilOneIsReady(options: FailoverOptions<unknown>): Promise<void> {
   const { candidates, workspace, within, deadline } = options;
@@ -200,7 +202,7 @@ function waitBefore(
   return performance.now() + wait < deadline ? wait : undefined;
 }
 
-/** Returns the error if no candidate can be called now. */
+/** Returns the error for the case that no candidate can be called now. */
 function noneReady(candidates: readonly Candidate[], workspace: string): ModelError {
   const { ms = 0, cause } = firstReady(candidates, workspace) ?? {};
   if (cause) {
@@ -213,7 +215,8 @@ function noneReady(candidates: readonly Candidate[], workspace: string): ModelEr
 }
 
 /**
- * Converts an error to a ModelError. The details of an internal error are only in its `cause`, for the log.
+ * Converts an error to a ModelError. The details of an unknown error are only in the `cause` of the ModelError, for the
+ * log.
  */
 export function modelError(error: unknown): ModelError {
   if (error instanceof ModelError) return error;

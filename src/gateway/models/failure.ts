@@ -1,6 +1,6 @@
 /**
- * Creates errors for callers when a model does not answer. They contain the model's name and the kind of failure. The
- * provider's message, address and name for the model are only in the log.
+ * Creates errors for callers when a model fails. They contain the model's name and the kind of failure. The provider's
+ * message, address and name for the model are only in the log.
  */
 import { ModelError, type ModelErrorCode } from '../../agent/index.ts';
 import { A2AError, type ErrorKind } from '../../protocol/index.ts';
@@ -27,8 +27,8 @@ const WORDS: Readonly<Record<ModelErrorCode, readonly [ErrorKind, string]>> = {
 };
 
 /**
- * Converts a ModelError to an error for the caller. `as` is the model's name in the message of `error`. In the result,
- * it is replaced by `name`, which is the caller's name for the model.
+ * Converts a ModelError to an error for the caller. `name` is the caller's name for the model, and `as` is the name in
+ * the message of `error`. If this message is passed on, `as` is replaced by `name` in it.
  */
 export function failureOf(error: ModelError, name: string, as?: string): A2AError {
   const [kind, words] = WORDS[error.code];
@@ -36,7 +36,8 @@ export function failureOf(error: ModelError, name: string, as?: string): A2AErro
   const detail = retryAfterMs !== undefined && {
     retryAfterSeconds: Math.max(1, Math.ceil(retryAfterMs / 1000)),
   };
-  // An error without a status comes from our own code. Its message is safe for callers, and explains what to change.
+  // An `invalid-request` error without a status comes from our own code. Its message is safe for callers, and explains
+  // what to change.
   const own = error.code === 'invalid-request' && error.status === undefined && as !== undefined;
   const message = own ? error.message.replaceAll(as, name) : `${name} ${words}`;
   // Depending on this code, clients shorten the conversation or change the request.
@@ -50,7 +51,10 @@ export function failureOf(error: ModelError, name: string, as?: string): A2AErro
 /** The `reason` of an error about a prompt that is too long. Clients then shorten the conversation. */
 export const CONTEXT_LENGTH_EXCEEDED = 'CONTEXT_LENGTH_EXCEEDED';
 
-/** The `reason` of an error about a budget without room (budgets/refusal.ts). */
+/**
+ * The `reason` of the error if a budget is used up or too small for the call, or if a task has made all its calls
+ * (budgets/refusal.ts).
+ */
 export const BUDGET_EXHAUSTED = 'BUDGET_EXHAUSTED';
 
 /** Thrown if a model fails after its answer has started. No other provider is tried, and the usage is charged. */

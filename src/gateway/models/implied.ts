@@ -7,9 +7,9 @@ import { ProviderConfig, type ProvidersConfig } from './config.ts';
 export const OFFLINE = 'offline';
 
 /**
- * Returns the configured providers by name. Adds `offline`. Also adds each vendor whose environment variables are set,
- * unless a configured provider has the vendor's type or name. Throws a ModelError if an environment variable has an
- * invalid address.
+ * Returns the configured providers by name. Adds `offline`, unless it is configured. Also adds each vendor whose
+ * environment variables are set, unless a configured provider has the vendor's type or name. Throws a ModelError if an
+ * environment variable has an invalid address.
  */
 export function withImplied(
   config: ProvidersConfig,

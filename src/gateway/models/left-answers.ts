@@ -1,7 +1,6 @@
 /**
  * Continues to read answers whose callers have left, until the provider reports the usage. Without the usage, the
- * tokens of thoughts that the model does not show could only be estimated. The time and the number of such answers are
- * limited.
+ * tokens of hidden thoughts could only be estimated. The reading time and the number of such answers are limited.
  */
 import type { Usage } from '../../agent/index.ts';
 import type { SourceChunk } from './chunks.ts';
@@ -18,7 +17,7 @@ interface LeftAnswer {
   end(usage: Usage | undefined): void;
 }
 
-/** Maximum number of such answers at a time. */
+/** Maximum number of left answers that are read at the same time. */
 const MAX_ANSWERS = 100;
 
 export function createLeftAnswers() {

@@ -4,7 +4,10 @@
  */
 import type { CardContent } from '../cards/schema.ts';
 
-/** The kinds of files that a model may accept. Text files are sent as text, so every model accepts them. */
+/**
+ * The kinds of files that a model may accept. If a request contains the content of a text file, the file is sent as
+ * text, so every model accepts it.
+ */
 export type FileKind = 'image' | 'audio' | 'video' | 'pdf' | 'file';
 type Feature = FileKind | 'streaming' | 'tools';
 
@@ -19,7 +22,10 @@ export interface ModelLimits {
 
 export const NO_LIMITS: ModelLimits = { without: new Set() };
 
-/** The capability types that have an effect, in lower case and with underscores. Others only describe the model. */
+/**
+ * The capability types that can exclude a feature, in lower case and with underscores. `chat` and `embeddings` have an
+ * effect too (catalogue.ts). All other types only describe the model.
+ */
 const FEATURES: ReadonlyMap<string, Feature> = new Map([
   ['streaming', 'streaming'],
   ['tools', 'tools'],
@@ -50,7 +56,7 @@ export function limitsOf(
   return { without, contextWindow, maxOutputTokens };
 }
 
-/** Returns whether files of this type are sent as text. */
+/** Returns whether files of this media type are sent as text. */
 export function isTextFile(mediaType: string): boolean {
   return /^(text\/|application\/json\b)/.test(mediaType);
 }

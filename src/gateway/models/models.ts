@@ -62,7 +62,7 @@ export interface AskOptions {
   readonly signal: AbortSignal;
   /** The context that the call belongs to. Together with `taskId`, it is used for budgets, usage, spans and the log. */
   readonly contextId?: string | undefined;
-  /** True if the vendor does not charge for the call. Such a call needs no budget and is not counted. */
+  /** True if the vendor does not charge for the call. Such a call needs no budget, and its usage is not stored. */
   readonly free?: boolean | undefined;
   readonly taskId?: string | undefined;
 }
@@ -76,13 +76,14 @@ export interface Models extends Catalogue {
   readonly defaultModel: string;
   /**
    * Rejects if the model does not support the request (admission.ts), or if the caller's budgets have no room for it.
-   * Needed only for requests that are accepted before their call starts, because `chat` and `embed` check this
-   * themselves.
+   * Needed only for requests that are accepted before their call starts, because `chat`, `answer` and `embed` check
+   * this themselves.
    */
   check(caller: AskOptions['caller'], target: ModelTarget, request: ModelRequest): Promise<void>;
   /**
-   * Streams one answer, without thoughts. The last chunk has the usage. If the model fails, throws an A2AError with a
-   * message for the caller, possibly after some chunks. If the signal is aborted, throws its reason.
+   * Streams one answer, without thoughts. The last chunk, `finish`, has the usage. If the request is refused or the
+   * model fails, throws an A2AError with a message for the caller. A failure may come after some chunks. If the signal
+   * is aborted, throws its reason.
    */
   chat(
     target: ModelTarget,
@@ -90,7 +91,7 @@ export interface Models extends Catalogue {
     options: AskOptions,
   ): AsyncGenerator<AnswerChunk>;
   /**
-   * Streams one answer like `chat`, with the model's thoughts. Resolves when the answer has begun. A provider that
+   * Streams one answer like `chat`, but with the model's thoughts. Resolves when the answer has begun. A provider that
    * accepts the format of `relay` gets the client's own request. Its answer is returned in the same format, as raw
    * chunks. Other providers get `request`.
    */
@@ -128,10 +129,12 @@ export interface ModelsOptions {
   readonly logger: Logger;
   readonly meter?: Meter | undefined;
   readonly tracer?: Tracer | undefined;
-  /** The environment variables with API keys that are not in the configuration. Default: `process.env`. */
+  /**
+   * The environment variables with API keys and addresses that are not in the configuration. Default: `process.env`.
+   */
   readonly env?: VendorEnvironment;
   readonly random?: (() => number) | undefined;
-  /** The clock of the circuit breakers, in milliseconds. */
+  /** The clock of the circuit breakers and slots, in milliseconds. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
   /** Other gateways with the same providers. */
   readonly otherNodes?: OtherNodes | undefined;
@@ -167,7 +170,10 @@ export function createModels(options: ModelsOptions): Models {
     if (news) providers.get(news.provider)?.circuits.hear(news);
   });
 
-  /** Tries the candidates until one answers or the deadline has passed. */
+  /**
+   * Reserves usage in the budgets, and tries the candidates until one answers. If none answers before the deadline,
+   * throws the error for the caller. If the signal is aborted, throws its reason.
+   */
   async function ask<Begun>(
     target: ModelTarget,
     { caller, signal, contextId, taskId, free = false, relay }: AnswerOptions,
@@ -179,8 +185,8 @@ export function createModels(options: ModelsOptions): Models {
       request: ModelRequest,
     ) => Promise<Begun>,
     /**
-     * Called if the caller leaves while a candidate is called and has not answered. It must call `settle` once, now or
-     * later.
+     * Called if the caller leaves while a candidate is being called and has not answered yet. It must call `settle`
+     * once, now or later.
      */
     onLeft = (settle: (usage: Usage) => void) => settle(estimated(target, request, relay)),
   ) {
@@ -194,11 +200,14 @@ export function createModels(options: ModelsOptions): Models {
     const { traceparent } = caller;
     const attribution = { caller, ...origin };
     const watched = watch.start(target, { traceparent, attribution, settings: limited });
-    /** The candidate that is called now and has not answered yet. */
+    /**
+     * The candidate that was called last. Undefined if there was no call, or if the last call failed while the caller
+     * was still there.
+     */
     let called: Candidate | undefined;
     const over = new AbortController();
     const timer = setTimeout(() => {
-      const message = `no answer within ${deadlineMs} ms`;
+      const message = `the answer was not complete within ${deadlineMs} ms`;
       over.abort(new ModelError('timeout', message, { retryable: true }));
     }, deadlineMs);
     try {
@@ -309,7 +318,10 @@ export function createModels(options: ModelsOptions): Models {
       }
     }
 
-    /** Reads the rest of an answer whose caller has left. */
+    /**
+     * Ends an answer whose caller has left. If it may have hidden thoughts, usually reads the rest first, to learn the
+     * usage.
+     */
     function readOn(
       { candidate, tally, maxOutputTokens, stop }: Omit<ProviderCall, 'first'>,
       next: () => Promise<SourceChunk>,
@@ -436,7 +448,7 @@ const OUTCOMES = { whole: 'ok', broken: 'cut-off', left: 'canceled' } as const s
   Record<Ending, string>
 >;
 
-/** Returns the call that is reserved in the budgets. */
+/** Returns the planned call, for which usage is reserved in the budgets. */
 function planned(
   target: ModelTarget,
   request: ModelRequest,
@@ -451,7 +463,9 @@ function planned(
   };
 }
 
-/** Estimates the usage of a call without output tokens: embeddings, or a call that was left before its answer. */
+/**
+ * Estimates the usage of a call that has no output: embeddings, or a call whose caller left before the answer began.
+ */
 function estimated(target: ModelTarget, request: ModelRequest, relay?: Relay): Estimate {
   return { inputTokens: promptOf(target, request, relay), outputTokens: 0, estimated: true };
 }

@@ -21,7 +21,10 @@ export class OperatorPrices {
     this.#prices.set(keyOf(model), higher(this.#prices.get(keyOf(model)), pricing));
   }
 
-  /** Returns the price of a card, raised to the operator's prices for the models that the card may call. */
+  /**
+   * Returns the price of a card, raised to the operator's prices for the models that the card may call. Returns
+   * undefined if neither has a price.
+   */
   of(models: readonly PricedModel[], card: Pricing | undefined): Pricing | undefined {
     let price = card;
     for (const model of models) {

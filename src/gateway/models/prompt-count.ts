@@ -10,16 +10,16 @@ import { relays } from './provider.ts';
 import { type TokenCounter, tokenCounter } from './token-count.ts';
 
 /**
- * The client's own request may be longer than the converted request by this number of characters plus this fraction of
- * its length before the difference is counted. This allowance covers ids and other short fields. The count of the
- * prompt is high enough to include them.
+ * The client's own request has ids and other short fields that the converted request does not have. They are not
+ * counted, because the count of the prompt is high enough to include them. So only the length above an allowance is
+ * counted. The allowance is SHORT_FIELDS characters plus the fraction SHORT_PART of the request's length.
  */
 const SHORT_FIELDS = 1000;
 const SHORT_PART = 1 / 8;
 
 /**
- * Fields with encrypted thoughts. They are not counted. No text can be hidden in them, because a vendor refuses data
- * that it did not encrypt itself.
+ * Fields with encrypted thoughts or signatures. They are left out when the lengths of the two requests are compared. No
+ * text can be hidden in them, because a vendor refuses data that it did not encrypt itself.
  */
 const ENCRYPTED: ReadonlySet<string> = new Set([
   'encrypted_content',
@@ -30,7 +30,7 @@ const ENCRYPTED: ReadonlySet<string> = new Set([
   'thought_signature',
 ]);
 
-/** Returns the number of tokens of the prompt, for the provider with the highest count. */
+/** Estimates the number of tokens of the prompt. The estimate is for the vendors of all candidates (tokenCounter). */
 export function promptOf(
   { candidates }: Pick<ModelTarget, 'candidates'>,
   request: ModelRequest,

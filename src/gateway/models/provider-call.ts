@@ -1,4 +1,4 @@
-/** One call to a provider. The provider gets the client's own request (`relay`) or a converted request. */
+/** One call to a provider. The provider gets either the client's own request (`relay`) or a converted request. */
 import type { ModelRequest } from '../../agent/index.ts';
 import type { Candidate } from './catalogue.ts';
 import { nextVisible, type SourceChunk } from './chunks.ts';
@@ -11,11 +11,11 @@ export interface ProviderCall {
   /** The caller's name for the model. */
   readonly name: string;
   readonly candidate: Candidate;
-  /** Limit of the answer, or undefined if there is none. */
+  /** Maximum number of output tokens, or undefined if there is no limit. */
   readonly maxOutputTokens: number | undefined;
   /** Counts all chunks that have been read. */
   readonly tally: TokenTally;
-  /** The first visible chunk. */
+  /** The first visible chunk. Rejects if the call fails before it. */
   readonly first: Promise<SourceChunk>;
   /** The chunks after the first visible chunk. */
   readonly rest: AsyncIterator<SourceChunk>;
@@ -52,7 +52,10 @@ export function callProvider(
   return { name, candidate, maxOutputTokens, tally, first, rest, stop };
 }
 
-/** Returns a function that reads the next chunk of the call. It begins with the first visible chunk. */
+/**
+ * Returns a function that returns one chunk per call. The first call returns the first visible chunk. The next calls
+ * return every chunk after it, visible or not.
+ */
 export function chunksOf({ name, first, rest, tally }: ProviderCall): () => Promise<SourceChunk> {
   let pending: Promise<SourceChunk> | undefined = first;
   return () => {

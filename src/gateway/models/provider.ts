@@ -46,7 +46,7 @@ export interface Provider {
   embeddings(model: string): EmbeddingModel;
   /**
    * Sends a request in the provider's own format. Undefined if the provider has no format of its own. Throws a
-   * ModelError if there is no API key.
+   * ModelError if a required API key is missing.
    */
   relay?(
     request: Relay,
@@ -63,12 +63,15 @@ export function relays(
   return provider.relay !== undefined && relay.accepts(provider.config.type);
 }
 
-/** Maximum number of cached clients of one provider. It is needed because a model card may contain any model name. */
+/**
+ * Maximum number of cached clients of one provider for each API type. The number is limited, because a model card may
+ * name any model.
+ */
 const MAX_KEPT = 256;
 
 /**
- * Returns the configured providers and the providers that need no configuration, by name. Providers in `before` with
- * the same settings are kept, with the state of their circuit breakers.
+ * Returns the configured providers and the providers that need no configuration, by name. A provider in `before` with
+ * the same name and the same settings is kept, with the state of its circuit breakers.
  */
 export function createProviders(
   given: ProvidersConfig,
@@ -81,7 +84,10 @@ export function createProviders(
     readonly env: VendorEnvironment;
     readonly now: () => number;
     readonly before: ReadonlyMap<string, Provider>;
-    /** The connection to the other gateways. They are told when a circuit breaker opens. */
+    /**
+     * The connection to the other gateways. They are told when a circuit breaker opens, or when a model must not be
+     * called for a while.
+     */
     readonly otherNodes: OtherNodes | undefined;
   },
 ): ReadonlyMap<string, Provider> {

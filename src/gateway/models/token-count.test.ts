@@ -107,6 +107,29 @@ test('an answer in a vendor’s own format counts its texts, not its JSON', () =
   assert.ok(count >= text('Hello there you') && count <= 3 * text('Hello there you'));
 });
 
+test('a text of a Responses stream counts once, although later events repeat it', () => {
+  const words = 'One or two words. '.repeat(20);
+  const item = { type: 'message', content: [{ type: 'output_text', text: words }] };
+  const call = { type: 'function_call', arguments: words };
+  const delta = { type: 'response.output_text.delta', delta: words };
+  const events = [
+    { type: 'response.output_text.done', text: words },
+    { type: 'response.content_part.done', part: item.content[0] },
+    { type: 'response.output_item.done', item },
+    { type: 'response.function_call_arguments.done', arguments: words },
+    { type: 'response.output_item.done', item: call },
+    { sequence_number: 7, text: words, type: 'response.reasoning_summary_text.done' },
+  ];
+  const stream = (...sent: { type: string }[]) =>
+    sent.map((each) => `event: ${each.type}\ndata: ${JSON.stringify(each)}\n\n`).join('');
+  const { raw, text } = counterOf('openai');
+  assert.equal(raw(stream(delta)), text(words));
+  assert.equal(raw(stream(delta, ...events)), text(words));
+  assert.equal(raw(stream(...events, delta)), text(words));
+  const quoting = { type: 'response.output_text.delta', delta: JSON.stringify(events[0]) };
+  assert.ok(raw(stream(quoting)) >= text(words), 'a text may look like an event');
+});
+
 test('many small pieces of an answer add up to the count of the whole', () => {
   const { text } = counterOf('anthropic');
   const words = Array.from({ length: 1000 }, () => 'word ');

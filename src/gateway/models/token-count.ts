@@ -1,7 +1,7 @@
 /**
- * Counts the tokens of a prompt or an answer without the vendor's tokenizer. The count is used to reserve budgets, and
- * as the usage if a vendor reports none. It is accurate for English text and code. For other content, it tends to be
- * too high.
+ * Counts the tokens of a prompt or an answer without the vendor's tokenizer. The count is used to reserve usage in
+ * budgets, and as the usage if a vendor reports none. It is fairly accurate for English text and code. For other
+ * content, it tends to be too high.
  *
  *   tokenCounter(target.candidates).prompt({ messages: [userContent('Hello')] });
  */
@@ -12,7 +12,7 @@ import { isTextFile } from './limits.ts';
 type Vendor = ProviderConfig['type'];
 
 interface Tokenizer {
-  /** Factor by which the vendor's tokenizer produces more tokens than our count. */
+  /** Ratio of the vendor's token count to our count. */
   readonly factor: number;
   readonly digitsPerToken: number;
 }
@@ -25,13 +25,13 @@ const TOKENIZERS: Readonly<Record<Vendor, Tokenizer>> = {
   offline: { factor: 1, digitsPerToken: 2 },
   scripted: { factor: 1, digitsPerToken: 2 },
 };
-/** Number of tokens that vendors add to each message, and to the whole prompt. */
+/** Assumed number of tokens that vendors add to each message, and to the whole prompt. */
 const PER_MESSAGE = 5;
 const PER_PROMPT = 8;
-/** Number of tokens that vendors add to each declaration of a tool, and to a prompt with tools. */
+/** Assumed number of tokens that vendors add to each declaration of a tool, and to a prompt with tools. */
 const PER_TOOL = 16;
 const WITH_TOOLS = 350;
-/** Number of tokens of an image: the maximum, because images are not decoded. */
+/** Assumed number of tokens of an image, or of a file at an address. It is high, because images are not decoded. */
 const PER_IMAGE = 1700;
 /** Number of base64 characters per token of other files, such as audio, video and documents. */
 const FILE_CHARS_PER_TOKEN = 64;
@@ -39,6 +39,9 @@ const FILE_CHARS_PER_TOKEN = 64;
 /** Matches the fields that contain text in the answers of all vendors. */
 const ANSWER_TEXT =
   /"(?:text|content|delta|partial_json|thinking|arguments|reasoning|reasoning_content)":\s?"((?:[^"\\]|\\.)*)"/g;
+
+/** Matches events of OpenAI's Responses API that repeat the texts of earlier events (`response.output_text.done`). */
+const REPEATED = /"type":\s?"response\.[\w.]+\.done"/;
 
 const LETTERS_IN_SHORT_WORD = 7;
 const LETTERS_PER_TOKEN = 4.5;
@@ -74,13 +77,13 @@ const ASCII = Uint8Array.from({ length: 128 }, (_, code) => {
   return code === 32 ? SPACE : MARK;
 });
 
-/** Counts tokens for the vendor with the highest count among the model's candidates. */
+/** Counts tokens for a model. The count is at least as high as for each vendor among the model's candidates. */
 export interface TokenCounter {
   /** Counts a whole request. */
   readonly prompt: (request: ModelRequest) => number;
   /** Counts a piece of an answer. The result is not rounded, so that many small pieces add up to the right number. */
   readonly text: (text: string) => number;
-  /** Counts the texts in a piece of an answer in a vendor's own format. */
+  /** Counts the texts in a piece of an answer in a vendor's own format. The piece consists of complete events. */
   readonly raw: (json: string) => number;
 }
 
@@ -97,10 +100,13 @@ export function tokenCounter(
     text: (text) => count(text) * factor,
     raw(json) {
       let tokens = 0;
-      // This is faster than matchAll, which copies the pattern for each call.
-      ANSWER_TEXT.lastIndex = 0;
-      for (let found = ANSWER_TEXT.exec(json); found; found = ANSWER_TEXT.exec(json)) {
-        tokens += count(found[1] ?? '');
+      for (const line of json.split('\n')) {
+        if (REPEATED.test(line)) continue;
+        // This is faster than matchAll, which copies the pattern for each call.
+        ANSWER_TEXT.lastIndex = 0;
+        for (let found = ANSWER_TEXT.exec(line); found; found = ANSWER_TEXT.exec(line)) {
+          tokens += count(found[1] ?? '');
+        }
       }
       return tokens * factor;
     },

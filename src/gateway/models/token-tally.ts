@@ -1,6 +1,7 @@
 /**
  * Counts the tokens of an answer while it arrives. The count is needed if the provider does not report the usage, for
- * example because the call was stopped before the end of the answer.
+ * example because the call was stopped before the end of the answer. It is also stored during the answer, in case the
+ * gateway crashes.
  */
 import type { Usage } from '../../agent/index.ts';
 import { LONGEST_ANSWER } from '../budgets/grant.ts';
@@ -8,14 +9,14 @@ import { countChunk, type SourceChunk } from './chunks.ts';
 import type { TokenCounter } from './token-count.ts';
 
 /**
- * Relayed text is counted in pieces of at least this length. The pieces are usually long, because most answers end with
- * the provider's own counts, and then the last piece need not be counted. If the count is needed during the answer, the
- * length is OFTEN_CHARS.
+ * Relayed text is collected until it has at least this length, and is then counted. The length is large, because most
+ * answers end with the provider's own counts. Then the text that is still uncounted need not be counted. After
+ * `countOften`, the length is OFTEN_CHARS.
  */
 const COUNTED_CHARS = 64 * 1024;
 const OFTEN_CHARS = 1024;
 /**
- * Tokens per second that a model may produce without showing them. Pauses shorter than QUIET_MS are not counted,
+ * The number of hidden tokens that is assumed for each second of a pause. Pauses shorter than QUIET_MS are not counted,
  * because they also occur between the chunks of a slow model.
  */
 const HIDDEN_PER_SECOND = 100;
@@ -40,7 +41,7 @@ export class TokenTally {
     this.#since = now();
   }
 
-  /** Makes `counted` more accurate during the answer. */
+  /** Makes `counted` more accurate during the answer: text is counted in smaller pieces. */
   countOften(): void {
     this.#countedChars = OFTEN_CHARS;
   }
@@ -65,15 +66,16 @@ export class TokenTally {
     if (this.#uncounted.length >= this.#countedChars) this.#countText();
   }
 
-  /** Number of output tokens that were counted. The last part of a relayed answer may be missing. */
+  /** Number of output tokens counted so far. The latest part of a relayed answer may not be included yet. */
   get counted(): number {
     return this.#tokens;
   }
 
   /**
    * Estimates the usage of an answer for which the provider did not report the complete usage. `prompt` counts the
-   * prompt. It is called only if the provider has not reported the input tokens. With `hidden`, the pauses of the
-   * provider are counted as thoughts that it does not show. The counted output is at most `maxOutputTokens`.
+   * prompt. It is called only if the provider has reported no input tokens. With `hidden`, the pauses of the provider
+   * are counted as hidden thoughts, unless it has reported the tokens of its thoughts. The estimated output is at most
+   * `maxOutputTokens`, unless the provider has reported more.
    */
   estimate(
     prompt: () => number,

@@ -1,7 +1,7 @@
 /** Routes for operators: health, metrics and the OpenAPI document. */
 import * as z from 'zod';
 import { METRICS_CONTENT_TYPE } from '../../base/metrics/index.ts';
-import { aliveReply, type ServerHealth, readyReply } from '../../http/index.ts';
+import { aliveReply, NO_STORE, readyReply, type ServerHealth } from '../../http/index.ts';
 import { needAllWorkspaces } from '../api/all-workspaces.ts';
 import { DEFAULT_WORKSPACE } from '../api/caller.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
@@ -15,8 +15,6 @@ export interface OperationOptions {
   /** Returns all routes of the gateway, including these. Called once, when the OpenAPI document is first requested. */
   readonly routes: () => readonly GatewayRoute[];
 }
-
-const NO_STORE = { 'cache-control': 'no-store' };
 
 const Readiness = z.object({
   status: z.enum(['ready', 'draining', 'failing']),
@@ -58,7 +56,7 @@ export function operationRoutes(options: OperationOptions): readonly GatewayRout
       path: '/metrics',
       scope: 'metrics:read',
       summary: 'Metrics for Prometheus',
-      detail: `Metrics cover all workspaces, so only keys of the workspace ${DEFAULT_WORKSPACE} may read them.`,
+      detail: `Metrics cover all workspaces, so only callers of the workspace ${DEFAULT_WORKSPACE} may read them.`,
       answers: {
         200: { description: "Prometheus's text format 0.0.4", contentType: METRICS_CONTENT_TYPE },
       },

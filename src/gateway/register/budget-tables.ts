@@ -1,20 +1,20 @@
 /**
  * The register's tables for budgets. Money is in billionths of its currency.
  *
- * `spending` has one row per workspace, day, caller, model or agent, and currency. A caller has either a key or the
- * subject of a JWT. The other column is empty.
+ * `spending` has one row per workspace, day, caller, model or agent, and currency. Old usage has rows for months
+ * instead of days. A caller has either a key or the subject of a JWT. The other column is empty.
  *
  * `budget_counters` has the sums that are compared with budgets. Each row belongs to a holder (a workspace, key,
  * subject or task) and a period. A row is created from `spending` and `reservations` when it is first needed. From then
- * on, each call updates it.
+ * on, each call of the holder in this period updates it.
  *
  * `task_spending` has one row per call of a task, for a limited time and with a maximum number of rows per workspace.
  * The rows of a workspace are numbered. There is no index for tasks, because every call would have to update it. So
  * queries read all rows of the workspace. Calls without a task have an empty `task_id`. All such calls with the same
  * day, context, caller, model or agent, and currency share a row.
  *
- * `reservations` has one row per call in progress with a budget. `owner` is the process. After a crash, the next
- * process counts the prompt and the part of the answer that had arrived.
+ * `reservations` has one row for each call that is in progress and counts towards a budget. `owner` is the process.
+ * After a crash, the next process counts the prompt and the part of the answer that had arrived.
  */
 export const BUDGETS_SCHEMA = `
 CREATE TABLE spending_of_callers (
@@ -75,7 +75,10 @@ CREATE INDEX reservations_of_workspace ON reservations (workspace, day);
 CREATE INDEX reservations_by_expiry ON reservations (expires_at);
 `;
 
-/** Adds columns for failed calls and for the names of keys in the audit log, and the table `task_spending`. */
+/**
+ * Adds columns for failed calls, for the contexts of reservations, and for the names of keys in the audit log. Also
+ * adds the table `task_spending`.
+ */
 export const ATTRIBUTION_SCHEMA = `
 ALTER TABLE spending ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE reservations ADD COLUMN context_id TEXT NOT NULL DEFAULT '';

@@ -3,7 +3,7 @@
  *
  * A row of `cards` has only the columns for searching and sorting. The content is in `card_versions`. Each version is
  * complete, and `cards.version` is the number of the current version. Each sort order has an index that includes
- * `deleted`. So only the index is read to skip the rows before an offset.
+ * `deleted`. So SQLite reads only this index when it skips the rows before an offset.
  *
  * `card_search` is an inverted index of the terms from cards/terms.ts: pieces of text, providers and capabilities. Each
  * term contains its workspace, so a search never reads another workspace's entries. SQLite merges the index often
@@ -13,7 +13,7 @@ export const CARDS_SCHEMA = `
 CREATE TABLE card_workspaces (
   number  INTEGER PRIMARY KEY,
   name    TEXT NOT NULL UNIQUE,
-  live    INTEGER NOT NULL DEFAULT 0,  -- totals, so that no query has to count
+  live    INTEGER NOT NULL DEFAULT 0,  -- totals, so that a list without a filter need not count
   deleted INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 

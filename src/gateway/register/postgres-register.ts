@@ -1,12 +1,12 @@
 /**
  * The register in PostgreSQL, for several gateways (nodes) with one database.
  *
- * Each node has the keys, cards and agents that it uses in memory. A change of them raises a number in the database.
- * Each node reads this number every 500 ms, and at once after a notification. So a change takes effect on all nodes
- * within a second, even if notifications are lost. A node that has not been able to read the number for 5 seconds
- * refuses requests, because it could otherwise accept a key that was revoked.
+ * Each node keeps in memory the keys, cards and agents that it uses. Each change of them raises a number in the
+ * database. Each node reads this number every 500 ms, and at once after a notification. So a change usually takes
+ * effect on all nodes within a second, even if notifications are lost. If a node has not been able to read the number
+ * for 5 seconds, it refuses requests. Otherwise it could accept a key that was revoked long ago.
  *
- * The register shares the connections, the lease and the listener of the task store (`NodeDatabase`).
+ * If there is a task store, the register shares its connections, its lease and its listener (`NodeDatabase`).
  */
 import { randomBytes } from 'node:crypto';
 import { rest } from '../../base/index.ts';
@@ -27,7 +27,7 @@ import type { Register, Steps } from './register.ts';
 const POLL_MS = 500;
 const STALE_MS = 5000;
 const CHANNEL = 'parley_register';
-/** PostgreSQL limits the payload of a notification to 8000 bytes. Longer texts are not sent. */
+/** Maximum size of a notification. PostgreSQL refuses 8000 bytes or more. Longer texts are not sent. */
 const MAX_PAYLOAD_BYTES = 7900;
 /** Maximum number of connections of a register without a task store. */
 const POOL_SIZE = 5;
@@ -39,7 +39,7 @@ export interface PostgresRegister extends Register {
    * lease.
    */
   readonly node: () => string;
-  /** Calls `listener` when another node is gone. */
+  /** Calls `listener` when another node is gone, or when this node has joined the cluster again. */
   onNodeGone(listener: () => void): void;
 }
 
@@ -130,8 +130,8 @@ async function registerIn(
   }
 
   /**
-   * Sets the known number of changes. Calls the listeners if other processes have made changes too, and not only this
-   * process, which has made `ownChanges`.
+   * Sets the known number of changes. Calls the listeners if other processes have made changes. `ownChanges` is the
+   * number of changes that this process has just made.
    */
   function learn(number: number, ownChanges: 0 | 1): void {
     const hasOthers = number > known + ownChanges;

@@ -26,7 +26,9 @@ export type NamedValues = Readonly<Record<string, SqlValue>>;
 /** The values of `?`, or one object with the values of `$name`. */
 type Values = readonly SqlValue[] | readonly [NamedValues];
 
-/** One statement with its values. `wants` is the needed result: the first row, all rows, or the number of changed rows. */
+/**
+ * One statement with its values. `wants` is the wanted result: the first row, all rows, or the number of changed rows.
+ */
 export interface RegisterQuery {
   readonly statement: StatementText;
   readonly named: NamedValues | undefined;
@@ -115,8 +117,8 @@ export interface Register {
   /** Runs reads, or one write, without a transaction. Errors of the database are handled as in `transaction`. */
   read<Result>(work: () => Steps<Result>): MaybePromise<Result>;
   /**
-   * Returns a number that changes after each `change`, also of another process. With PostgreSQL, throws `unavailable` if
-   * changes of other processes may have been missed, because the database could not be read.
+   * Returns a number that changes after each `change`, also of another process. With PostgreSQL, throws `unavailable`
+   * if the database could not be read for some time, because changes of other processes may have been missed.
    */
   changed(): number;
   /**

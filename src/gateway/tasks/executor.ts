@@ -1,4 +1,6 @@
-/** Executes the gateway's tasks. The endpoint of a task (its tenant) and its metadata select a model or an agent. */
+/**
+ * Executes the gateway's tasks. The endpoint of a task (its tenant) and its metadata decide which worker executes it.
+ */
 import { answerViews } from '../../bridge/index.ts';
 import type { Metadata } from '../../protocol/index.ts';
 import type { AgentExecutor, Reception, RequestContext } from '../../tasks/index.ts';
@@ -21,11 +23,16 @@ const KEEPER: Worker = {
 };
 
 export interface GatewayExecutorOptions {
-  /** Executes the tasks of the gateway's own endpoint. */
+  /** Executes the tasks of the gateway's own endpoint, unless their metadata names an agent. */
   readonly models: Worker;
-  /** Executes the tasks of `/agents/NAME`, and tasks with an agent's name in their metadata. */
+  /**
+   * Executes the tasks of `/agents/NAME`, and the tasks of the gateway's own endpoint whose metadata names an agent.
+   */
   readonly agents: Worker;
-  /** Returns the time when a new task with this metadata expires, in milliseconds. Throws if `expiresAt` is invalid. */
+  /**
+   * Returns the time when a new task with this metadata expires, in milliseconds, or undefined if it never expires.
+   * Throws if `expiresAt` is invalid.
+   */
   readonly expiry: (metadata: Metadata) => number | undefined;
 }
 

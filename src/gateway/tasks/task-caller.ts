@@ -1,6 +1,6 @@
 /**
- * Stores the caller in the metadata of a task, so that a task that is resumed after a restart is charged to the same
- * key or subject. The caller is hidden from clients.
+ * Stores the caller in the metadata of a task. So a task that is resumed after a restart is charged to the same key or
+ * subject. The stored caller is hidden from clients.
  */
 import * as z from 'zod';
 import { defined } from '../../base/index.ts';

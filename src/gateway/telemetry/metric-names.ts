@@ -6,7 +6,7 @@
 import { SERVER_METRICS, type MetricFamilies } from '../../base/metrics/index.ts';
 import { STORE_METRICS } from '../../store/index.ts';
 
-/** Bucket bounds for HTTP requests (QUICK), and for calls to models and agents (SLOW). */
+/** Bucket bounds in seconds, for HTTP requests (QUICK), and for calls to models and agents (SLOW). */
 const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const SLOW = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320];
 
@@ -24,17 +24,17 @@ export const METRICS = {
   },
   parley_tasks_total: {
     type: 'counter',
-    help: 'Tasks that entered a state. The label door is "gateway" or "agent".',
+    help: 'Tasks that entered a state. The label door is the endpoint that received the task: "gateway" for the endpoint of the gateway, "agent" for /agents/NAME.',
     labels: ['door', 'state'],
   },
   parley_tasks_expired_total: {
     type: 'counter',
-    help: 'Expired and old tasks. The outcome is "ended" or "deleted", or "old" for tasks that the retention deleted.',
+    help: 'Tasks that were ended or deleted because of their age. The outcome is "ended" (an unfinished task expired), "deleted" (an expired task was deleted) or "old" (the retention deleted the task).',
     labels: ['outcome'],
   },
   parley_model_calls_total: {
     type: 'counter',
-    help: 'Calls to a provider. The outcome is "ok" or an error code.',
+    help: 'Calls to a provider. The outcome is "ok", "canceled" or an error code.',
     labels: ['provider', 'operation', 'outcome'],
   },
   parley_model_call_duration_seconds: {
@@ -76,7 +76,7 @@ export const METRICS = {
   },
   parley_agent_calls_total: {
     type: 'counter',
-    help: 'Calls to agents. The outcome is "ok" or an error code.',
+    help: 'Calls to agents. The outcome is "ok", "canceled" or an error code.',
     labels: ['outcome'],
   },
   parley_agent_call_duration_seconds: {

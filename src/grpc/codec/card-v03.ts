@@ -7,7 +7,10 @@ import { type AgentCard, v1 } from '../../protocol/index.ts';
 
 type Raw = Record<string, unknown>;
 
-/** Returns the JSON of a card with the security of the protobuf definition. */
+/**
+ * Returns the JSON of a card in which the security schemes and requirements have the structure of the protobuf
+ * definition. `raw` is the card in the JSON of 0.3.
+ */
 export function withProtoSecurity(raw: unknown, card: AgentCard): Raw {
   const out: Raw = { ...Object(raw) };
   const { securitySchemes, securityRequirements, skills }: Raw = Object(v1.encodeCard(card));
@@ -22,7 +25,10 @@ export function withProtoSecurity(raw: unknown, card: AgentCard): Raw {
   return out;
 }
 
-/** Returns the JSON of a card with its security under the names of 1.0, which the JSON codec reads, too. */
+/**
+ * Renames `security` to `securityRequirements`, its name in 1.0, in a card and in its skills. The JSON codec reads both
+ * names.
+ */
 export function withSecurityNames(raw: Raw): Raw {
   const { security, skills, ...rest } = raw;
   const out: Raw = { ...rest };

@@ -134,7 +134,10 @@ function isCard(operation: Operation, _result: unknown): _result is AgentCard {
   return operation === 'getExtendedCard';
 }
 
-/** Converts a message to JSON. Some messages have no JSON, for example those that contain a NaN or an empty Value. */
+/**
+ * Converts a message to JSON. Throws an A2AError of the given kind if the JSON exceeds the limits of `inspectJson`, or
+ * if the message has no JSON. For example, a message with a NaN or an empty Value has no JSON.
+ */
 function jsonOf(
   schema: DescMessage,
   message: unknown,

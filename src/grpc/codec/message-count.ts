@@ -9,10 +9,12 @@
  */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { WireType } from '@bufbuild/protobuf/wire';
-import { MAX_JSON_NODES, tooManyNodes } from '../../protocol/index.ts';
+import { A2AError, MAX_JSON_NODES, tooManyNodes } from '../../protocol/index.ts';
 import { READ_OPTIONS } from './schema.ts';
 
-/** In JSON, numbers and strings in a list are not counted. In protobuf, each is a message, so more are allowed. */
+/**
+ * In JSON, numbers and strings in a list are not counted. In protobuf, each is a `Value`, so more of them are allowed.
+ */
 const MAX_VALUES = 10 * MAX_JSON_NODES;
 /** `fromBinary` refuses every message with more levels than this. Each entry of a map is a level too. */
 const MAX_DEPTH = 2 * READ_OPTIONS.recursionLimit + 2;
@@ -168,9 +170,13 @@ export class MessageCount {
 
   #length(length: number): void {
     if (!this.#inner) return this.#fieldEnded(length);
-    const count = this.#inner.isValue ? ++this.values : ++this.messages;
-    if (count > (this.#inner.isValue ? MAX_VALUES : MAX_JSON_NODES)) {
-      throw tooManyNodes('The protobuf message');
+    if (!this.#inner.isValue) {
+      if (++this.messages > MAX_JSON_NODES) throw tooManyNodes('The protobuf message');
+    } else if (++this.values > MAX_VALUES) {
+      throw new A2AError(
+        'invalidRequest',
+        `The protobuf message has more than ${MAX_VALUES} values`,
+      );
     }
     this.#open({ layout: this.#inner, end: this.#position + length });
   }

@@ -15,9 +15,9 @@ import { MAX_JSON_DEPTH } from '../../protocol/index.ts';
 import { DESCRIPTORS } from './descriptors.ts';
 
 /**
- * Options for reading messages. One level of JSON is two levels of protobuf. So this limit allows everything that
- * `inspectJson` allows, which is called afterwards. Unknown fields are not kept: nothing reads them, and each would be
- * several objects.
+ * Options for reading messages. One level of JSON takes two levels of protobuf. The limit is high enough to read every
+ * message that `inspectJson` accepts. `inspectJson` is called after the message was read. Unknown fields are not kept,
+ * because nothing reads them, and each of them would need several objects in memory.
  */
 export const READ_OPTIONS = {
   recursionLimit: 2 * MAX_JSON_DEPTH + 20,

@@ -2,6 +2,7 @@
  * The addresses on which a server listens: the first one and those that are added later. Each may have a second port,
  * for gRPC.
  */
+import { hostsOf } from '../admission.ts';
 import type { GrpcHandler } from './grpc.ts';
 import { type Listener, type ListenerOptions, openListener, type TlsPair } from './listener.ts';
 import type { HttpHandler } from './messages.ts';
@@ -15,7 +16,7 @@ export interface AddressOptions extends Omit<ListenerOptions, 'grpc'> {
 /** One address of a server. */
 export interface Address {
   readonly url: string;
-  /** The Host headers of the address. */
+  /** The Host headers of requests to this address and to its port for gRPC, if it has one. */
   readonly hosts: readonly string[];
   /** Stops listening on this address, and closes its connections. Waits up to `ms` until all responses are sent. */
   close(ms: number): Promise<void>;
@@ -24,7 +25,7 @@ export interface Address {
 export class Addresses {
   readonly #options: AddressOptions;
   readonly #listeners = new Set<Listener>();
-  /** The certificate of addresses that are added later without one of their own. */
+  /** The certificate for addresses that are added later and have no certificate of their own. */
   #tls: TlsPair | undefined;
   #grpcPort: number | undefined;
   readonly main: Listener;
@@ -71,7 +72,7 @@ export class Addresses {
       const all = grpc ? [main, grpc] : [main];
       return {
         url: main.url,
-        hosts: all.map(({ url }) => new URL(url).host),
+        hosts: all.flatMap(({ url }) => hostsOf(new URL(url))),
         close: (ms) => close(all, ms),
       };
     } catch (error) {
@@ -109,8 +110,10 @@ function openMain(port: number, host: string, options: AddressOptions): Promise<
   return openListener(port, host, { ...options, grpc: grpcPort === undefined ? grpc : undefined });
 }
 
-/** Answers a request that is not gRPC on the port of gRPC. */
+/** Answers requests to the gRPC port that are not gRPC requests. */
 const onlyGrpc: HttpHandler = (_request, response) => {
   response.writeHead(415, ['content-type', 'text/plain; charset=utf-8']);
-  response.end('This port serves only gRPC: use the port of the agent card.\n', 'latin1');
+  const text =
+    'This port serves only gRPC. For other requests, use the port that serves the agent card.\n';
+  response.end(text, 'latin1');
 };

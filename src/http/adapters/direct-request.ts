@@ -20,7 +20,7 @@ export interface DirectRequest extends IncomingMessage {
    * of its socket is not looked up, which would take a system call and memory for each connection.
    */
   readonly isLocal: boolean;
-  /** Passes the body to `sink`. Returns false if some of it has already arrived. Then it must be read as a stream. */
+  /** Passes the body to `sink`. Returns false if the body has begun to arrive. Then it must be read as a stream. */
   takeBody(sink: BodySink): boolean;
   /** Stops passing the body. The rest can be read as a stream. */
   leaveBody(): void;

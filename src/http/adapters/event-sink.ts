@@ -2,7 +2,7 @@
  * Writes a stream's events to a response of node:http or node:http2, with backpressure.
  *
  * Events that are published at about the same time are written together (pace.ts). node:http would write each chunk in
- * three pieces, which takes more time than all other processing of an event. So this class writes the framing of the
+ * three pieces, which takes more time than all other processing of an event. So EventSink writes the framing of the
  * chunks itself, and sends the end of the response together with the last event.
  */
 import { inOnePiece, MAX_TIMER_MS } from '../../base/index.ts';
@@ -80,7 +80,7 @@ export class EventSink implements StreamSink, Beating, Paced {
   /** The encoding of the last chunk. Most chunks are ASCII, which is faster to write as latin1. */
   #encoding: BufferEncoding = 'utf8';
   #room = true;
-  /** True until the first event is taken. */
+  /** True until there is text for the client. The frames of some events are empty. */
   silent = true;
   /** Number of unread bytes that are counted in `pending`. */
   #unread = 0;
@@ -163,8 +163,11 @@ export class EventSink implements StreamSink, Beating, Paced {
   }
 
   drop(): void {
-    const resumeAfter = this.#reply.stream.cursor;
-    this.#options.logger.warn({ resumeAfter }, 'disconnected a client that stopped reading');
+    this.#disconnect('disconnected a client that stopped reading');
+  }
+
+  #disconnect(message: string): void {
+    this.#options.logger.warn({ resumeAfter: this.#reply.stream.cursor }, message);
     this.#response.destroy();
   }
 
@@ -191,7 +194,7 @@ export class EventSink implements StreamSink, Beating, Paced {
       this.#options.pending.take(this.#reply.client, bytes);
       this.#unread += bytes;
     } catch {
-      this.drop();
+      this.#disconnect('disconnected a client because too much data is in transit');
     }
   }
 

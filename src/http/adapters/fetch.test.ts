@@ -103,6 +103,14 @@ test('CORS headers are added, and a Vary that is there stays', async (t) => {
   assert.match(card.headers.get('vary') ?? '', /A2A-Version.*Origin/);
 });
 
+test('a cache does not send a card without CORS headers to a web page', async (t) => {
+  const { fetch } = setUp(t, { cors: ['https://page.example'] });
+  const card = await fetch(new Request(`${BASE}/.well-known/agent-card.json`));
+  assert.equal(card.headers.get('access-control-allow-origin'), null);
+  assert.match(card.headers.get('cache-control') ?? '', /public/);
+  assert.match(card.headers.get('vary') ?? '', /Origin/);
+});
+
 test("a page of an allowed origin may send the headers of the vendors' SDKs", async (t) => {
   const { fetch } = setUp(t, { cors: ['https://page.example'] });
   const ask = async (origin: string, names: string) => {

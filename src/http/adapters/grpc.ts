@@ -16,7 +16,7 @@ export interface GrpcContext {
   /** Disconnects clients that stop reading. */
   readonly heartbeat: Heartbeat;
   readonly health: ServerHealth;
-  /** Resolves when the server accepts requests. Undefined if it already does. */
+  /** Returns a promise that resolves when the server accepts requests, or undefined if it already does. */
   readonly ready: () => Promise<void> | undefined;
   /**
    * Called for every answer, with the HTTP status that corresponds to its gRPC status. For a stream, it is called when

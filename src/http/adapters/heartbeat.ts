@@ -1,4 +1,4 @@
-/** A stream that the heartbeat keeps alive. */
+/** A response that the heartbeat watches: an SSE stream, which it also keeps alive, or a response over gRPC. */
 export interface Beating {
   /** The time at which the client stopped reading (performance.now()), or undefined if it is reading. */
   stalledAt: number | undefined;

@@ -46,9 +46,9 @@ export interface Http2Options {
   readonly handler: HttpHandler;
   /** Handles gRPC requests. Without it, `handler` gets them too. */
   readonly grpc?: GrpcHandler | undefined;
-  /** The timeout for the first frame of a connection. */
+  /** The timeout for the first frame of a connection. 0: no timeout. */
   readonly headersTimeoutMs: number;
-  /** The timeout for receiving a request, including its body. */
+  /** The timeout for receiving a request, including its body. 0: no timeout. */
   readonly requestTimeoutMs: number;
   /** How long a connection without streams stays open. */
   readonly idleTimeoutMs: number;
@@ -59,7 +59,7 @@ export interface Http2Connections {
   accept(socket: Socket): void;
   /** Whether responses are written but not sent yet. */
   readonly busy: boolean;
-  /** Closes the connections on which a timeout has passed. Called regularly. */
+  /** Closes the connections and the streams whose timeout has passed. Called regularly. */
   sweep(): void;
   /** Accepts no new streams. Open streams stay open. */
   stop(): void;
@@ -168,7 +168,7 @@ class Connection {
     const { headersTimeoutMs, requestTimeoutMs, idleTimeoutMs } = this.#options;
     const now = performance.now();
     if (this.#streams.size === 0) {
-      const allowedMs = this.#isOpen ? idleTimeoutMs : headersTimeoutMs;
+      const allowedMs = this.#isOpen ? idleTimeoutMs : headersTimeoutMs || Infinity;
       if (now - this.#idleSince < allowedMs) return;
       // A connection that does not end after `close` is ended by the next sweep.
       if (this.#isOpen && !this.#session.closed) this.#session.close();

@@ -101,3 +101,35 @@ test('a server that closes does not wait for a stream whose client is gone', asy
   await listening.close(20_000);
   assert.ok(performance.now() - began < 10_000);
 });
+
+test('without a request timeout, a client may take any time for its first bytes', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const agent = createAgent({ name: 'Echo', description: 'Repeats' }, async function* () {});
+  const listening = await serve(agent, { limits: { requestTimeoutMs: 0 } }).listen(0);
+  t.after(() => listening.close(0));
+  const opened = async (...sent: string[]) => {
+    const accepted = once(listening.server, 'connection');
+    const socket = connect(listening.port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.resume();
+    await accepted;
+    for (const bytes of sent) socket.write(bytes);
+    return socket;
+  };
+  const silent = await opened();
+  const undecided = await opened('PRI');
+  const http2 = await opened('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  await once(http2, 'data');
+  const now = performance.now() + 600_000;
+  t.mock.method(performance, 'now', () => now);
+  t.mock.timers.tick(15_000);
+  await delay(50);
+  assert.deepEqual(
+    [silent, undecided, http2].map(({ closed }) => closed),
+    [false, false, false],
+  );
+  silent.write('GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+  const [answer] = (await once(silent, 'data')) as [Buffer];
+  assert.match(answer.toString(), /^HTTP\/1\.1 200 /);
+  for (const socket of [silent, undecided, http2]) socket.destroy();
+});

@@ -1,9 +1,9 @@
 /**
  * Listens on one address. One server can have several listeners.
  *
- * A listener has one port for HTTP/1.1 and HTTP/2. With TLS, the client chooses one of them in the handshake (ALPN).
- * Without TLS, the first bytes of a connection tell which one it is: a connection of HTTP/2 begins with `PRI`, which is
- * not a method of HTTP/1.1. The server of HTTP/1.1 owns the port, because most connections use it.
+ * A listener has one port for HTTP/1.1 and HTTP/2. With TLS, the protocol is chosen in the handshake (ALPN). Without
+ * TLS, the first bytes of a connection show its protocol. A connection of HTTP/2 begins with `PRI`, which is not a
+ * method of HTTP/1.1. The server of HTTP/1.1 owns the port, because most connections use it.
  */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
@@ -18,7 +18,7 @@ import type { GrpcHandler } from './grpc.ts';
 import type { Http2Connections } from './http2.ts';
 import type { HttpHandler, HttpResponse } from './messages.ts';
 
-/** The timeout for the headers of a request. It is also the interval at which timeouts are checked. */
+/** The timeout for the headers of a request, unless `requestTimeoutMs` is shorter. */
 const HEADERS_MS = 15_000;
 /** The timeout for a TLS handshake. */
 const HANDSHAKE_MS = 15_000;
@@ -47,6 +47,7 @@ export interface ListenerOptions {
     | undefined;
   /** The responses of `node` that must still be sent before the server closes. */
   readonly unread?: ReadonlySet<HttpResponse> | undefined;
+  /** The timeout for receiving a request, including headers and body. 0: no timeout. */
   readonly requestTimeoutMs: number;
   /** The certificate. Without one, the listener uses no TLS. */
   readonly tls?: TlsPair | undefined;
@@ -70,8 +71,9 @@ export async function openListener(
   host: string,
   { node, grpc, upgrades, unread, requestTimeoutMs, tls }: ListenerOptions,
 ): Promise<Listener> {
-  const headersTimeout = Math.min(HEADERS_MS, requestTimeoutMs);
-  const sweepMs = headersTimeout || HEADERS_MS;
+  const headersTimeoutMs = Math.min(HEADERS_MS, requestTimeoutMs);
+  /** The interval at which timeouts are checked. */
+  const sweepMs = headersTimeoutMs || HEADERS_MS;
   // This is not an import statement, because the module namespace of node:http loads undici, which takes most of the
   // start-up time.
   const http = process.getBuiltinModule('node:http');
@@ -79,7 +81,7 @@ export async function openListener(
   const options = {
     IncomingMessage: Request,
     requestTimeout: requestTimeoutMs,
-    headersTimeout,
+    headersTimeout: headersTimeoutMs,
     connectionsCheckingInterval: sweepMs,
     keepAliveTimeout: IDLE_MS,
     shouldUpgradeCallback: (request: IncomingMessage) => upgrades?.wanted(request) === true,
@@ -100,8 +102,8 @@ export async function openListener(
 
   /**
    * The open sockets. The value is the time at which the socket was opened. It is 0 with TLS, and after the protocol of
-   * the socket is known. Without TLS, sockets of HTTP/1.1 are removed from the map, unless they are WebSockets, because
-   * the listener for the end of a socket needs 150 bytes.
+   * the socket is known. Without TLS, sockets of HTTP/1.1 are removed from the map, because the listener for the end of
+   * a socket needs 150 bytes. WebSockets are added again.
    */
   const sockets = new Map<Socket, number>();
   // One function for all sockets, so that each connection does not keep a function of its own in memory.
@@ -120,7 +122,7 @@ export async function openListener(
   function acceptHttp2(socket: Socket): void {
     if (http2) return http2.accept(socket);
     loading ??= import('./http2.ts').then(({ http2Connections }) => {
-      const timeouts = { headersTimeoutMs: sweepMs, idleTimeoutMs: IDLE_MS, requestTimeoutMs };
+      const timeouts = { headersTimeoutMs, idleTimeoutMs: IDLE_MS, requestTimeoutMs };
       return (http2 = http2Connections({ handler: node, grpc, ...timeouts }));
     });
     loading.then(
@@ -177,7 +179,7 @@ export async function openListener(
     });
   }
   const sweeper = setInterval(() => {
-    const late = performance.now() - sweepMs;
+    const late = performance.now() - (headersTimeoutMs || Infinity);
     for (const [socket, since] of sockets) if (since > 0 && since <= late) socket.destroy();
     http2?.sweep();
   }, sweepMs).unref();
@@ -222,7 +224,10 @@ export async function openListener(
   };
 }
 
-/** Returns an error that says what to do. It has the code and the port, so that programs can write their own message. */
+/**
+ * Returns an error that says what to do. It has the code and the port, so that programs can write their own message. An
+ * error for which there is no advice is returned unchanged.
+ */
 function explained(error: Error, port: number, host: string): Error {
   const code = systemCode(error);
   const message =

@@ -76,7 +76,10 @@ export class NodeRequest implements TransportRequest {
     return Array.isArray(value) ? value.join(', ') : value;
   }
 
-  /** The name of a repeated header, Host or Authorization. Node uses only the first value of these headers. */
+  /**
+   * The name of a repeated header: `Host` or `Authorization`. Undefined if neither header is repeated. Node uses only
+   * the first value of these headers.
+   */
   get repeated(): string | undefined {
     const { rawHeaders } = this.#request;
     let host = 0;
@@ -136,7 +139,7 @@ export class NodeRequest implements TransportRequest {
 class Http2Request extends NodeRequest {
   readonly #headers: HttpRequest['headers'];
   readonly #response: RequestResponse;
-  /** Kept, because the request no longer knows its connection after it has ended. */
+  /** Kept, because a request that has ended no longer knows its connection. */
   readonly #socket: Socket;
 
   constructor(request: HttpRequest, response: RequestResponse, publicUrl: string | undefined) {
@@ -270,8 +273,9 @@ function writeFull(
 }
 
 /**
- * Reads and discards the rest of a refused body. Many clients read the answer only after they have sent the whole body,
- * and would otherwise get a connection reset. For the same reason, the answer does not have `connection: close`.
+ * Reads and discards the rest of a refused body, for at most 5 seconds and 64 MB. Many clients read the answer only
+ * after they have sent the whole body, and would otherwise get a connection reset. For the same reason, the answer does
+ * not have `connection: close`.
  */
 function drainBriefly(incoming: HttpRequest): void {
   const timer = setTimeout(() => incoming.destroy(), 5000).unref();

@@ -1,11 +1,11 @@
 /** A stream that gathers its events until `flush` is called. */
 export interface Paced {
-  /** The time of the last write. */
+  /** The time of the last write that `Pace` has scheduled. */
   wroteAt: number;
   flush(): void;
 }
 
-/** Minimum time between two writes of a stream. A model that sends 200 tokens per second is not delayed. */
+/** Usual minimum time between two writes of a stream. A model that sends 200 tokens per second is not delayed. */
 export const WINDOW_MS = 4;
 /** Streams whose windows end within this time are written together, so that the timer does not run for each of them. */
 const TOGETHER_MS = 1;

@@ -2,13 +2,13 @@
  * Accepts WebSocket connections on the server's port, for the routes of socket-route.ts. This module is loaded only if
  * there are such routes.
  *
- * The steps for a connection are: check Host and Origin (error 403), check the number of connections (error 503),
- * authenticate the caller, and upgrade. A connection with invalid credentials is also upgraded, and then closed with
- * code 4001, because a web page cannot see any other error. Frames on such a connection are ignored.
+ * The steps for a connection are: check Host and Origin (error 403 or 400), check the number of connections (error
+ * 503), authenticate the caller, and upgrade. A connection with invalid credentials is upgraded too, and then closed
+ * with code 4001, because a web page cannot see an HTTP error. Frames on such a connection are ignored.
  *
- * There are limits on the size of a frame (close code 1009), the number of frames per second (close code 1008), the
- * bytes of unfinished frames (close code 1013), and the time to answer a ping. Frames are not compressed, because
- * compression needs memory for each connection and time for each frame.
+ * There are limits on the size of a frame (close code 1009), the number of frames per second (1008) and the bytes of
+ * unfinished frames (1013). A peer that does not answer a ping in time is disconnected. Frames are not compressed,
+ * because compression needs memory for each connection and time for each frame.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -55,7 +55,7 @@ export interface UpgradeOptions {
   readonly maxFrameBytes: number;
   readonly maxSockets: number;
   readonly pending: PendingBytes;
-  /** Interval between pings. A peer that has not answered before the next ping is disconnected. */
+  /** Interval between pings. A peer that could have answered, but has not before the next ping, is disconnected. */
   readonly pingMs: number;
   readonly logger: Logger;
 }
@@ -228,7 +228,7 @@ class Peer implements PeerSocket {
   readonly #logger: Logger;
   #listener: SocketListener | undefined;
   #stalled: (() => void) | undefined;
-  /** Whether the peer has sent something since the last ping. */
+  /** Whether the peer has sent something since the last ping, or could not answer the ping. */
   #alive = true;
   readonly #frames = new Allowance(FRAMES);
 

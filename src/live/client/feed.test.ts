@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import type { LiveItem } from './session.ts';
 import { LiveFeed, type LiveFeedOptions } from './feed.ts';
@@ -71,3 +72,43 @@ test('a closed iterator gets no more items', async () => {
   feed.give(event(1));
   assert.deepEqual(await feed.next(), { done: true, value: undefined });
 });
+
+test('an abort of the signal closes the feed, and an ended feed no longer listens', async () => {
+  const { signal, abort } = listened();
+  const feed = feedOf();
+  feed.closeOn(signal);
+  feed.give(event(1));
+  feed.give(event(2));
+  await feed.next();
+  abort();
+  assert.deepEqual(await feed.next(), { done: true, value: undefined });
+  assert.equal(getEventListeners(signal, 'abort').length, 0);
+
+  const ways: ((ended: LiveFeed) => unknown)[] = [
+    (ended) => ended.return(),
+    (ended) => ended.end(),
+    async (ended) => {
+      ended.give(event(1));
+      ended.end();
+      // The last item can still be dropped by an abort.
+      assert.equal(getEventListeners(other.signal, 'abort').length, 1);
+      await ended.next();
+      await ended.next();
+    },
+  ];
+  const other = listened();
+  for (const end of ways) {
+    const ended = feedOf();
+    ended.closeOn(other.signal);
+    await end(ended);
+    assert.equal(getEventListeners(other.signal, 'abort').length, 0);
+  }
+  const late = feedOf();
+  late.closeOn(signal);
+  assert.deepEqual(await late.next(), { done: true, value: undefined });
+});
+
+function listened() {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort() };
+}

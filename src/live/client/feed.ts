@@ -5,11 +5,11 @@
 import type { LiveItem } from './session.ts';
 
 export interface LiveFeedOptions {
-  /** Maximum number of queued items. When it is reached, `give` returns false. */
+  /** If at least this number of items is queued, `give` returns false. */
   readonly limit: number;
-  /** Called when the queue has become empty. */
+  /** Called when the last queued item is taken. */
   readonly onEmpty: () => void;
-  /** Called when the iterator is closed. */
+  /** Called when the reader stops the iteration (`return`). */
   readonly onLeave?: () => void;
 }
 
@@ -19,12 +19,22 @@ export class LiveFeed implements AsyncIterableIterator<LiveItem, undefined> {
   #waiting: PromiseWithResolvers<IteratorResult<LiveItem, undefined>> | undefined;
   #over = false;
   #error: Error | undefined;
+  /** Removes the listener of `closeOn`. */
+  #unlisten: (() => void) | undefined;
 
   constructor(options: LiveFeedOptions) {
     this.#options = options;
   }
 
-  /** Adds an item. Returns false if the queue is full. The caller should then wait for `onEmpty`. */
+  /** Stops the iteration when the signal is aborted. */
+  closeOn(signal: AbortSignal | undefined): void {
+    const close = () => void this.return();
+    if (signal?.aborted) return close();
+    signal?.addEventListener('abort', close, { once: true });
+    this.#unlisten = () => signal?.removeEventListener('abort', close);
+  }
+
+  /** Adds an item. Returns false if the queue is now full. The caller should then wait for `onEmpty`. */
   give(item: LiveItem): boolean {
     if (this.#over) return true;
     if (this.#waiting) {
@@ -32,7 +42,7 @@ export class LiveFeed implements AsyncIterableIterator<LiveItem, undefined> {
       this.#waiting = undefined;
       return true;
     }
-    // A new presence replaces the previous one.
+    // A new presence replaces the last queued item if that is a presence too.
     if (item.kind === 'presence' && this.#queue.at(-1)?.kind === 'presence') this.#queue.pop();
     return this.#queue.push(item) < this.#options.limit;
   }
@@ -42,6 +52,7 @@ export class LiveFeed implements AsyncIterableIterator<LiveItem, undefined> {
     if (this.#over) return;
     this.#over = true;
     this.#error = error;
+    if (this.#queue.length === 0) this.#unlisten?.();
     const waiting = this.#waiting;
     this.#waiting = undefined;
     if (error === undefined) waiting?.resolve({ done: true, value: undefined });
@@ -53,6 +64,7 @@ export class LiveFeed implements AsyncIterableIterator<LiveItem, undefined> {
     if (item && this.#queue.length === 0) this.#options.onEmpty();
     if (item) return { done: false, value: item };
     if (!this.#over) return (this.#waiting = Promise.withResolvers()).promise;
+    this.#unlisten?.();
     const error = this.#error;
     this.#error = undefined;
     if (error !== undefined) throw error;
@@ -62,6 +74,7 @@ export class LiveFeed implements AsyncIterableIterator<LiveItem, undefined> {
   async return(): Promise<IteratorResult<LiveItem, undefined>> {
     this.#queue.length = 0;
     this.#error = undefined;
+    this.#unlisten?.();
     this.end();
     this.#options.onLeave?.();
     return { done: true, value: undefined };

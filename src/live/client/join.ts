@@ -4,8 +4,8 @@
  *   const session = await joinLive('http://localhost:1234', { name: 'phone' });
  *   for await (const item of session.items()) …
  *
- * After a lost connection, the client reconnects and continues after the last event. Requests that were pending when
- * the connection was lost are rejected, because it is unknown whether they arrived.
+ * After a lost connection, the client reconnects and continues after the last event. If the connection is lost before a
+ * request has its response, the request is rejected, because it may or may not have arrived.
  */
 import { trimEndOf } from '../../base/index.ts';
 import {
@@ -36,37 +36,42 @@ import { decodeClients, decodeFiles, decodeFrame, decodeTask } from './frames.ts
 /** The options of `joinLive`. */
 export interface JoinOptions {
   /**
-   * The access token. It may contain letters, digits and !#$%&'*+-.^_`|~, because it is sent as a WebSocket subprotocol.
+   * The access token. It is sent as a WebSocket subprotocol, so it may contain only letters, digits and
+   * !#$%&'*+-.^_`|~.
    */
   readonly token?: string | undefined;
   /** The name that other clients see. The name of the token has priority. */
   readonly name?: string | undefined;
   /** When this signal is aborted, the client leaves the session. */
   readonly signal?: AbortSignal | undefined;
+  /** The number of attempts to reconnect, and the time between them. */
   readonly retry?: RetryOptions | undefined;
   /**
    * Maximum number of messages in a snapshot. Earlier messages are left out. Servers other than Parley may ignore it.
    * Default: all.
    */
   readonly history?: number | undefined;
-  /** Called with false when the connection is lost, and with true when it is open again. Must not throw. */
+  /**
+   * Called with false when an attempt to connect fails or the connection is lost, and with true when it is open again.
+   * Not called before the session is joined. Must not throw.
+   */
   readonly onConnection?: ((connected: boolean) => void) | undefined;
 }
 
-/** Timeouts of a request and of a connection attempt. */
+/** Maximum time for the response to a request, and for opening a connection. */
 const ANSWER_MS = 60_000;
 const CONNECT_MS = 20_000;
 /**
- * Maximum number of unread items. When it is reached, the connection is closed until the items have been read. If there
- * is no iterator yet, the items are dropped instead.
+ * Maximum number of unread items. When it is reached, the connection is closed until the items have been read, or until
+ * the reader stops. If nothing reads the items yet, they are dropped instead, and the connection stays open.
  */
 const MAX_WAITING = 4096;
 const NOT_AUTHORIZED = 4001;
 const GOING_AWAY = 1001;
 
 /**
- * Joins a live session. Resolves after the first snapshot. Rejects if there is no session or if the session refuses the
- * client.
+ * Joins a live session. Resolves after the first snapshot. Rejects if there is no session, if the session refuses the
+ * client, or if the signal is aborted. Rejects with a TypeError if the URL or the token is invalid.
  */
 export async function joinLive(url: string, options: JoinOptions = {}): Promise<LiveSession> {
   options.signal?.throwIfAborted();
@@ -104,7 +109,7 @@ class RemoteSession implements LiveSession {
   readonly #options: JoinOptions;
   readonly #asked = new Map<number, Asked>();
   #socket: WebSocket | undefined;
-  /** Resolved and replaced whenever a connection opens or is lost. */
+  /** Resolved and replaced whenever a connection opens, is closed or is lost. */
   #changed = Promise.withResolvers<void>();
   readonly #first = Promise.withResolvers<void>();
   #feed: LiveFeed;
@@ -117,7 +122,7 @@ class RemoteSession implements LiveSession {
   #taskId: string | undefined;
   #seq: number | undefined;
   #lastId = 0;
-  /** The number of failed connections since the last received item. */
+  /** The number of lost connections and failed attempts since the last received item. */
   #failures = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** True while this client keeps the connection closed until the queued items have been read. */
@@ -143,9 +148,7 @@ class RemoteSession implements LiveSession {
     if (this.#reader !== 'none' || after !== undefined) this.#restart(after);
     this.#reader = 'one';
     const feed = this.#feed;
-    const leave = () => void feed.return();
-    signal?.addEventListener('abort', leave, { once: true });
-    if (signal?.aborted) leave();
+    feed.closeOn(signal);
     return feed;
   }
 
@@ -200,14 +203,14 @@ class RemoteSession implements LiveSession {
   readonly #onAbort = (): void => this.#finish();
 
   #makeFeed(): LiveFeed {
-    return new LiveFeed({
-      limit: MAX_WAITING,
-      onEmpty: () => {
-        if (!this.#held) return;
-        this.#held = false;
-        this.#connect();
-      },
-    });
+    /** Reopens the connection if it was closed because the queue was full. */
+    const goOn = () => {
+      if (!this.#held || this.#over || this.#feed !== feed) return;
+      this.#held = false;
+      this.#connect();
+    };
+    const feed = new LiveFeed({ limit: MAX_WAITING, onEmpty: goOn, onLeave: goOn });
+    return feed;
   }
 
   /** Starts a new iteration, which replaces the previous one. */
@@ -250,7 +253,7 @@ class RemoteSession implements LiveSession {
     socket.addEventListener('close', ({ code, reason }) => {
       if (this.#socket === socket) this.#lost(code, reason);
     });
-    // Errors are handled by the close event, which always follows.
+    // A `close` event follows every error, and its listener handles the loss.
     socket.addEventListener('error', () => undefined);
   }
 
@@ -261,7 +264,8 @@ class RemoteSession implements LiveSession {
       this.#self = self;
       this.#first.resolve();
     } catch {
-      // The connection was lost. The next connection sends the request again.
+      // If the connection was lost, the next connection sends the request again. After any other error, `self` stays as
+      // it was.
     }
   }
 

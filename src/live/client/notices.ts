@@ -14,7 +14,7 @@ export type OwnerNotice =
   | { readonly kind: 'retry'; readonly text: string; readonly retryAt: number };
 
 /**
- * Calls the listener with all earlier notices, and then with each new notice. Returns a function that removes the
- * listener.
+ * Calls the listener with the notices that no listener has received yet, and then with each new notice. Returns a
+ * function that removes the listener.
  */
 export type OwnerNotices = (listener: (notice: OwnerNotice) => void) => () => void;

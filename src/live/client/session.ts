@@ -1,7 +1,7 @@
 /**
  * A live session as one client sees it. The client may be the terminal, an editor or another agent.
  *
- * A live session is one conversation with the coding agent that any number of clients share. All clients see the same
+ * A live session is one conversation with the coding agent. Any number of clients share it. All clients see the same
  * events in the same order. A client may send prompts and answer questions if its roles allow it. The first answer to a
  * question counts.
  *
@@ -23,12 +23,12 @@ export type LiveRole = 'view' | 'prompt' | 'approve';
 /** All roles. */
 export const LIVE_ROLES: readonly LiveRole[] = ['view', 'prompt', 'approve'];
 
-/** Returns the roles of a client. Every client has the role `view`. */
+/** Returns the given roles and `view`, which every client has. */
 export function withView(roles: readonly LiveRole[]): LiveRole[] {
   return LIVE_ROLES.filter((role) => role === 'view' || roles.includes(role));
 }
 
-/** The characters of a token. It is sent in a header, or as a WebSocket subprotocol (RFC 9110, `token`). */
+/** The form of a token, which is sent in a header or as a WebSocket subprotocol (`token` in RFC 9110). */
 export const LIVE_TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /** Maximum number of clients in a snapshot or a presence update. `LiveSession.clients` returns all clients. */
@@ -66,7 +66,10 @@ export interface LiveSnapshot {
   readonly seq: number;
   /** The number of earlier messages that are left out, because the client asked for a limit. */
   readonly omitted?: number | undefined;
-  /** The earlier tasks of the conversation that still exist, oldest first. Only in the first snapshot of a client. */
+  /**
+   * Earlier tasks of the conversation, oldest first. Tasks without messages are left out. If the tasks together are too
+   * large, the oldest ones are left out too. Only in the first snapshot of a client.
+   */
   readonly earlier?: readonly Task[] | undefined;
 }
 
@@ -108,8 +111,8 @@ export type LiveItem =
       readonly clients: readonly LiveClient[];
       readonly queued: readonly QueuedPrompt[];
       /**
-       * A number that increases when the slash commands have changed, because the prompts of an MCP server have
-       * changed. Default: 0.
+       * The version of the slash commands. It increases when they change, which happens when an MCP server changes its
+       * prompts. Default: 0.
        */
       readonly commands?: number | undefined;
     };
@@ -126,11 +129,14 @@ export interface LiveSession {
     readonly after?: number;
     readonly signal?: AbortSignal;
   }): AsyncIterable<LiveItem>;
-  /** Starts a turn, or queues the prompt while a turn runs. Resolves when it is stored or queued. */
+  /**
+   * Starts a turn, or queues the prompt while a turn runs. If the turn waits for an answer in words, the prompt of an
+   * editor with the role `approve` is sent as the answer. Resolves when the prompt is stored or queued.
+   */
   prompt(content: string | readonly Part[]): Promise<TakenPrompt>;
   /** Answers a waiting call. Throws A2AError -32004 with reason ALREADY_RESOLVED if another client answered first. */
   confirm(confirmation: ToolCallConfirmation): Promise<void>;
-  /** Cancels the running turn. Drops the queued prompts, unless `keepQueue` is true; then the next of them starts. */
+  /** Cancels the running turn, and drops the queued prompts. With `keepQueue`, keeps them, and the next one starts. */
   cancel(options?: { readonly keepQueue?: boolean }): Promise<void>;
   commands(): Promise<readonly SlashCommand[]>;
   /** Returns the names of the models to choose from. Available only in the process that runs the session. */

@@ -1,11 +1,9 @@
 /**
  * The clients that use the session over plain HTTP. Each of them is a client of the session like any other. Its name is
  * the name of its token, else the name in its message, else `http`. The client stays on the list of clients for a
- * moment after its last request, so that it does not appear and disappear with each of many short requests.
+ * moment after its last request. Otherwise it would appear and disappear with each of many short requests.
  */
-import { isObject } from '../../base/index.ts';
-import { rolesOf } from '../../coder/index.ts';
-import { EXTENSION_URI } from '../../protocol/development-tool/index.ts';
+import { clientName, rolesOf } from '../../coder/index.ts';
 import type { Call, Message } from '../../protocol/index.ts';
 import type { Live } from '../hub.ts';
 import type { Member } from '../member.ts';
@@ -36,7 +34,7 @@ export class HttpClients {
     if (this.#live !== live) this.#clients.clear();
     this.#live = live;
     const roles = rolesOf(call.user);
-    const name = nameOf(call, message);
+    const name = clientName(call.user, message) || 'http';
     const token = tokenOf(call.user);
     const key = JSON.stringify([name, roles, token]);
     let client = this.#clients.get(key);
@@ -67,10 +65,4 @@ export class HttpClients {
     if (this.#clients.size > MAX_STAYING) return remove();
     client.timer = setTimeout(remove, STAY_MS).unref();
   }
-}
-
-function nameOf({ user }: Call, message: Message | undefined): string {
-  const own = message?.metadata?.[EXTENSION_URI];
-  const claimed: unknown = user?.['name'] ?? (isObject(own) ? own['client'] : undefined);
-  return typeof claimed === 'string' && claimed.trim() !== '' ? claimed.slice(0, 80) : 'http';
 }

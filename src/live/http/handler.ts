@@ -1,5 +1,5 @@
 /**
- * The A2A operations of a live session over HTTP, for JSON-RPC, REST and the flat API.
+ * The A2A operations of a live session over HTTP, for JSON-RPC, REST and the flat API (coder/flat-api).
  *
  * Every message is a turn of the shared session, or an answer to one of its questions. The sender is a client of the
  * session, so the terminal shows the client, its prompts and its answers. No request starts a task of its own. Other
@@ -45,7 +45,7 @@ export interface HttpHandlerOptions {
   readonly logger: Logger;
 }
 
-/** The call of a request. The message, if it has one, may contain the name of the client. */
+/** The call of a request and, if it has one, its message. The message may contain the name of the client. */
 interface Caller {
   readonly call: Call;
   readonly message?: Message;
@@ -171,7 +171,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     return TaskStream.later(withPublicError(streamTurn(handler, heard, call)), { first });
   }
 
-  /** Logs an error that is not an A2AError, and replaces it by one without details. */
+  /** Logs an error that is not an A2AError, and replaces it with one without details. */
   function withPublicError(stream: Promise<TaskStream>): Promise<TaskStream> {
     return stream.catch((error: unknown) => {
       if (error instanceof A2AError) throw error;
@@ -185,10 +185,9 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     return streaming({ call }, async ({ member }) => {
       if (!member.isExecution(id)) return guarded.subscribe(params, call);
       const heard = member.heard(id);
-      const turn = heard.then((each) => {
-        const before = each.at && each.at.seq - 1;
-        return streamTurn(handler, each, call, before && Math.max(before, after ?? 0));
-      });
+      const turn = heard.then((each) =>
+        streamTurn(handler, each, call, each.at && Math.max(each.at.seq - 1, after ?? 0)),
+      );
       const first = after === undefined ? opening(member.sessionTask()) : undefined;
       return TaskStream.later(withPublicError(turn), { first });
     });
@@ -198,7 +197,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     return during({ call }, async ({ member }) => {
       if (!member.isExecution(params.id)) return guarded.readLog(params, call);
       const heard = await abortable(member.heard(params.id), call.signal);
-      return turnLog(handler, heard, call, params.after);
+      return turnLog(handler, heard, call, params);
     });
   }
 
@@ -251,8 +250,8 @@ function asMember({ extensions, version, base }: Call, { user }: Call): Call {
 }
 
 /**
- * Returns a webhook without its secrets, for clients with a token. All clients share the session's task, so each of them
- * would get the secrets of the others.
+ * Returns the webhook. If the client has a token, leaves out the secrets of the webhook. All clients share the task of
+ * the session, so another client may have added the webhook.
  */
 function withoutSecrets(
   found: TaskPushNotificationConfig,

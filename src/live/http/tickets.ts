@@ -1,6 +1,6 @@
 /** The route at which a client exchanges a ticket for a token. */
 import { isObject } from '../../base/index.ts';
-import type { JsonRoute } from '../../http/index.ts';
+import { NO_STORE, type JsonRoute } from '../../http/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { LiveAccess } from '../access.ts';
 
@@ -29,7 +29,7 @@ export function ticketRoute(access: LiveAccess): JsonRoute {
         );
       }
       const issued = access.exchange(ticket, { name, remote });
-      return { headers: { 'cache-control': 'no-store' }, body: issued };
+      return { headers: NO_STORE, body: issued };
     },
   };
 }

@@ -2,8 +2,8 @@
  * A client of the live session over WebSocket. It uses A2A's JSON-RPC, with one message per text frame.
  *
  * The server sends `session/snapshot` first, unless the client resumes (`?after=SEQ`), and then each event once, as
- * `tasks/event`. With `?presence=1` it also sends `session/presence` when the clients or the queue change. The client
- * calls the methods of methods.ts and gets one response to each call.
+ * `tasks/event`. With `?presence=1` it also sends `session/presence` when the clients, the queue or the commands
+ * change. The client calls the methods of methods.ts and gets one response to each call.
  *
  * Events are read from the log only as fast as the client reads them. A slow client stays connected. If a client reads
  * nothing for a while, or sends requests without reading the responses, its connection is closed with code 4008.
@@ -20,13 +20,13 @@ import {
 } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { CLOSE, peerError, type PeerSocket, type SocketListener } from '../../http/index.ts';
-import type { Follower, LiveSink, Resume } from '../follower.ts';
+import type { SessionReader, LiveSink, Resume } from '../session-reader.ts';
 import type { Live } from '../hub.ts';
 import type { Member } from '../member.ts';
 import { type LiveFrames, snapshotFrame, WIRE } from './frames.ts';
 import { callMethod } from './methods.ts';
 
-/** Maximum number of unsent bytes. When it is reached, no further events are read from the log. */
+/** The number of unsent bytes from which on no further events are read from the log. */
 const HIGH_WATER = 256 * 1024;
 /** Maximum total length of the unread responses, in characters. */
 const MAX_UNREAD = 8 * 1024 * 1024;
@@ -50,7 +50,7 @@ export interface A2aSocketOptions {
 export class A2aSocket implements SocketListener, LiveSink {
   readonly #socket: PeerSocket;
   readonly #options: A2aSocketOptions;
-  readonly #follower: Follower;
+  readonly #reader: SessionReader;
   /**
    * Resolved after the first snapshot was sent, after the client has resumed without a snapshot, or when the connection
    * is closed.
@@ -66,7 +66,7 @@ export class A2aSocket implements SocketListener, LiveSink {
   constructor(socket: PeerSocket, options: A2aSocketOptions) {
     this.#socket = socket;
     this.#options = options;
-    this.#follower = options.member.follow(this, options.resume);
+    this.#reader = options.member.follow(this, options.resume);
   }
 
   snapshot(snapshot: Parameters<LiveSink['snapshot']>[0]): boolean {
@@ -98,7 +98,7 @@ export class A2aSocket implements SocketListener, LiveSink {
 
   drain(): void {
     if (this.#latest) this.presence(this.#latest);
-    this.#follower.resume();
+    this.#reader.resume();
   }
 
   close(): void {
@@ -130,7 +130,7 @@ export class A2aSocket implements SocketListener, LiveSink {
 
   #tooSlow(): void {
     if (!this.#socket.open) return;
-    const { cursor } = this.#follower;
+    const { cursor } = this.#reader;
     const { name } = this.#options.member.self;
     this.#options.logger.warn(
       { client: name, resumeAfter: cursor },

@@ -1,11 +1,11 @@
 /**
- * Encodes the frames for the clients on `/ws`. Frames of events and of the presence are encoded once for all clients.
- * Only the latest event is cached, because all clients that have caught up get an event before the next event arrives.
+ * Encodes the frames for the clients on `/ws`. The latest event and the latest presence are encoded once for all
+ * clients. Earlier events are not cached, because clients that have caught up get each event before the next one.
  */
 import type { LiveClient, LiveSnapshot } from '../client/session.ts';
 import { codecOf, type Task } from '../../protocol/index.ts';
 import type { Opening, Published } from '../../tasks/index.ts';
-import type { Presence } from '../follower.ts';
+import type { Presence } from '../session-reader.ts';
 
 export const WIRE = codecOf('0.3', 'JSONRPC');
 

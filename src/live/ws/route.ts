@@ -169,7 +169,7 @@ function acpRoute(options: LiveServeOptions, acp: AcpSocket): SocketRoute {
   };
 }
 
-/** Returns the function that joins the session for an ACP client. Throws if there is no session. */
+/** Returns the function that joins the session for an ACP client. Throws if the session has not started yet. */
 function entrance(options: LiveServeOptions, request: Arrival, socket?: PeerSocket): Enter {
   const live = startedLive(options);
   const own = socket && { disconnect: () => disconnect(socket) };
@@ -221,7 +221,7 @@ function join(
 
 /**
  * Returns the maximum number of messages that the client wants in a snapshot, or undefined if `history` is missing or
- * not a number.
+ * invalid.
  */
 function historyLimit(query: URLSearchParams): number | undefined {
   const history = query.get('history') ?? '';
@@ -231,7 +231,7 @@ function historyLimit(query: URLSearchParams): number | undefined {
 function resumeFrom(query: URLSearchParams) {
   const after = query.get('after') ?? '';
   const taskId = query.get('task') ?? undefined;
-  // If `after` is missing or not a number, the client gets a snapshot.
+  // If `after` is missing or invalid, the client gets a snapshot.
   return /^\d{1,15}$/.test(after) ? { after: Number(after), taskId } : undefined;
 }
 

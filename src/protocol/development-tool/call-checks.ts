@@ -19,12 +19,15 @@ export function isAwaitingAnswer({ status, confirmation_request }: ToolCall): bo
   return status === 'PENDING' && confirmation_request !== undefined;
 }
 
-/** Returns the id of a call's current request. A call may ask several times, each time with a new id. */
+/**
+ * Returns the id of a call's current request. A call may ask several times, each time with a new `correlationId`.
+ * Without a `correlationId`, the id of the request is the id of the call.
+ */
 export function requestId({ correlationId, tool_call_id }: RequestIds): string {
   return correlationId ?? tool_call_id;
 }
 
-/** Returns the answer to a call's current request that selects this option. */
+/** Returns the answer that selects this option of a call's current request. */
 export function confirmationOf(
   { tool_call_id, correlationId }: RequestIds,
   selected_option_id: string,
@@ -55,7 +58,7 @@ export function hasOption({ confirmation_request: request }: ToolCall, id: strin
   return request?.options.some((option) => option.id === id) ?? false;
 }
 
-/** Returns whether the call asks a question that can be answered only with a text. */
+/** Returns whether the call asks a question that, apart from canceling, can be answered only with a text. */
 export function isOpenQuestion({ confirmation_request: request }: ToolCall): boolean {
   const choices = request?.options.filter(({ id }) => id !== OPTION.cancel) ?? [];
   return choices.length > 0 && choices.every(({ id }) => id === OPTION.words);

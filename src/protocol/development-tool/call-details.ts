@@ -1,7 +1,7 @@
 /**
- * The details that a person must see before they approve a call: the change of a file, or else the command, the MCP
- * tool or the text of the request, followed by all arguments that it does not show. Every display of a confirmation
- * request uses these details.
+ * The details that a person must see before they approve a call. If the call changes files, these are the diffs. For
+ * any other call, the first detail is the command, the MCP tool or the text of the request. The arguments that this
+ * detail does not show follow it. Every display of a confirmation request uses these details.
  */
 import { reveal } from '../../base/index.ts';
 import type { Json } from './message.ts';
@@ -78,7 +78,10 @@ export function argumentText(value: Json): { readonly text: string; readonly blo
   return { text: reveal(text), block };
 }
 
-/** Returns the question about a call as plain text: its description, or else its tool, and its details. */
+/**
+ * Returns the question about a call as plain text. It begins with the description of the call or, without one, the name
+ * of the tool. The details follow.
+ */
 export function callText(call: RequestedCall & Pick<ToolCall, 'description'>): string {
   const title = reveal(call.description ?? call.tool_name);
   const details = detailText(callDetails(call));

@@ -57,9 +57,10 @@ interface DialectRequest {
 }
 
 /**
- * Returns whether the client of a request uses this dialect. It does if the metadata of the request, of its message or
- * of the task's first message is in this dialect, or if the message contains an answer in this dialect. A live session
- * reads a turn without its first message, so it adds CODER_AGENT to the extensions instead.
+ * Returns whether the client of a request uses this dialect. This is the case if the metadata of the request, of its
+ * message or of the task's first message is in this dialect. It is also the case if the message contains an answer in
+ * this dialect. The third case is CODER_AGENT among the extensions. A live session adds CODER_AGENT there, because the
+ * session reads a turn without its first message.
  */
 export function speaksCoderAgent(request: DialectRequest): boolean {
   const { extensions, message, metadata, first } = request;
@@ -75,7 +76,10 @@ const Settings = z.looseObject({
   autoExecute: z.boolean().optional(),
 });
 
-/** Returns the client's settings in a message's metadata. Other settings of gemini-cli are ignored. */
+/**
+ * Returns the client's settings in a message's metadata, or undefined if there are none. Throws if they are invalid.
+ * Other settings of gemini-cli are ignored.
+ */
 export function coderAgentSettings(metadata: Metadata | undefined): AgentSettings | undefined {
   if (coderAgentKind(metadata) !== 'agent-settings') return undefined;
   const settings = parseWith(Settings, metadata?.[CODER_AGENT], `metadata.${CODER_AGENT}`);
@@ -226,7 +230,7 @@ function errorIn({ status, response }: SentCall): { message: string; type?: stri
   return { message, ...defined({ type: response?.errorType }) };
 }
 
-/** Returns the data of the part that answers a call, in the dialect of the server that sent the call. */
+/** Returns the data of the part that answers a call, in the format in which the server sent the call. */
 export function answerData(call: ToolCall, optionId: string): object {
   return isCoderAgentForm(call)
     ? { callId: call.tool_call_id, outcome: optionId }
@@ -271,9 +275,8 @@ export function readCoderAgentAnswer(data: object): ToolCallConfirmation {
 
 /**
  * Makes a function that corrects two faults in the events of one stream. After an approval, gemini-cli's server sends
- * updates of the approved call that still have the task state from before the approval (`input-required`), so the task
- * would seem to wait. Newer servers send all chunks of a text with the same message id, so the chunks would seem to be
- * duplicates.
+ * updates of the approved call. They still have the state `input-required`, so the task would seem to wait. Newer
+ * servers send all chunks of a text with the same message id, so the chunks would seem to be duplicates.
  */
 export function createCoderAgentReader(): (event: StreamEvent) => StreamEvent {
   let lastId: string | undefined;

@@ -1,7 +1,7 @@
 /**
  * The notes that stand for what is left out of the contents and the diff of a file change. The server writes them.
- * Displays must recognize them, because a person may allow at once only a change that is shown completely. This file
- * loads no schema.
+ * Displays must recognize them, because a change that is not shown completely must not be as easy to allow as other
+ * changes. This file loads no schema.
  */
 import { sizeOf } from '../../base/index.ts';
 
@@ -38,14 +38,15 @@ export function isBinary(content: string): boolean {
   return content.length <= MAX_NOTE && BINARY.test(content);
 }
 
-/** Returns whether a diff consists only of the note that there are too many differences. */
+/** Returns whether the note that there are too many differences replaces the lines of a diff. */
 export function isWithoutDiff(diff: string): boolean {
   return NO_DIFF.test(diff);
 }
 
 /**
  * Returns whether the diffs of one or several files leave out a part of the new contents. Only a note starts with a
- * bracket, because all other lines of a diff start with a sign.
+ * bracket, because all other lines of a diff start with a sign. But the note of a binary file is an added line (`+[`).
+ * An added line of text in the same form counts as such a note.
  */
 export function leavesOut(diffs: string): boolean {
   return LEFT_OUT.test(diffs);

@@ -53,7 +53,10 @@ export const DevelopmentToolEvent = message({
   user_tier: z.string().optional(),
   /** An error of the agent itself, not of one of its tools. */
   error: z.string().optional(),
-  /** A code for the limit that ended the turn, such as `step-limit` (an addition of Parley). */
+  /**
+   * A code for the reason why the turn failed, such as `step-limit` (an addition of Parley). Missing if clients may not
+   * know the reason.
+   */
   errorCode: z.string().optional(),
   /** The id of the pending request, or of the failure in the server's log (an addition of Parley). */
   correlationId: Id.optional(),
@@ -71,8 +74,8 @@ export const AgentThought = message({
   subject: z.string(),
   description: z.string(),
   /**
-   * True if the thought continues the previous one: its description is appended to the previous description as it is,
-   * and its subject replaces the previous subject (an addition of Parley).
+   * Whether the thought continues the previous one (an addition of Parley). If so, its description is appended to the
+   * previous description without a separator, and its subject replaces the previous subject.
    */
   continues: z.boolean().optional(),
   ...HelperMark.shape,

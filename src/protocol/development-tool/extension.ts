@@ -48,7 +48,10 @@ export function refuseIncompatible(uris: Iterable<string>): void {
   }
 }
 
-/** Returns the value for this extension in `metadata`. Throws if there is only a value for an unsupported version. */
+/**
+ * Returns the value for this extension in `metadata`, or undefined if there is none. Throws if there is only a value
+ * for an unsupported version.
+ */
 function extensionValue(metadata: Metadata | undefined): unknown {
   if (metadata === undefined) return undefined;
   if (metadata[EXTENSION_URI] !== undefined) return metadata[EXTENSION_URI];
@@ -69,9 +72,9 @@ function settingsFields(value: object): string[] {
 }
 
 /**
- * Returns the client's settings in a message's metadata, in the format of the extension or of gemini-cli. Throws if the
- * settings are invalid or if the name of a setting is misspelled (`workspacePath`). Also throws if the settings are
- * next to the extension's URI instead of under it.
+ * Returns the client's settings in a message's metadata, in the format of the extension or of gemini-cli. Returns
+ * undefined if there are none. Throws if the settings are invalid or if the name of a setting is misspelled
+ * (`workspacePath`). Also throws if the settings are directly in the metadata, and not under the extension's URI.
  */
 export function settingsIn(metadata: Metadata | undefined): AgentSettings | undefined {
   return extensionSettings(metadata) ?? coderAgentSettings(metadata);
@@ -113,7 +116,7 @@ export function refuseRequestSettings(metadata: Metadata | undefined): void {
   );
 }
 
-/** Returns the event in a status update's metadata. Throws if the event is invalid. */
+/** Returns the event in a status update's metadata, or undefined if there is none. Throws if the event is invalid. */
 export function eventIn(metadata: Metadata | undefined): DevelopmentToolEvent | undefined {
   const value = extensionValue(metadata);
   return value === undefined
@@ -122,8 +125,9 @@ export function eventIn(metadata: Metadata | undefined): DevelopmentToolEvent | 
 }
 
 /**
- * Returns the `kind` in a status update's metadata, in the format of the extension or of gemini-cli, or undefined if
- * there is none. The other fields are not checked, and the extension's value must be under exactly EXTENSION_URI.
+ * Returns the `kind` in a status update's metadata, or undefined if there is none. The metadata may be in the format of
+ * the extension or of gemini-cli. The other fields are not checked, and the extension's value must be under exactly
+ * EXTENSION_URI.
  */
 export function updateKind(metadata: Metadata | undefined): string | undefined {
   const value = metadata?.[EXTENSION_URI];

@@ -1,6 +1,6 @@
 /**
- * Converts status updates, messages and tasks with development-tool events into typed facts. All views of a session
- * (ACP, the terminal UI, the command line, the flat API) use these facts.
+ * Converts status updates, messages and tasks with development-tool events into typed facts. The code that shows a
+ * session (ACP, the terminal UI, the command line, the flat API) uses these facts.
  *
  *   for (const fact of readStatus(event).facts) if (fact.kind === 'text') process.stdout.write(fact.text);
  */
@@ -24,13 +24,13 @@ import { textPlace } from './message-ids.ts';
 import { ToolCall, type ToolCallConfirmation } from './tool-call.ts';
 
 /**
- * The key in the metadata of a part for the name of the artifact that the part belongs to. A client that shows artifacts
- * as messages writes it.
+ * A key in the metadata of a part. Its value is the name of the artifact that the part comes from. Clients that show
+ * artifacts as messages set it.
  */
 export const ARTIFACT_NAME_KEY = 'parley.artifactName';
 
 interface FromArtifact {
-  /** The name of the artifact. Only the first shown part of an artifact has it. */
+  /** The name of the artifact. Of an artifact's texts, only the first has it. Every file and every data part has it. */
   readonly artifact?: string;
 }
 
@@ -57,8 +57,8 @@ export type Fact =
   /** Structured data that is part of the agent's answer and is not an event of the extension. */
   | ({ readonly kind: 'data'; readonly data: DataPart['data'] } & FromArtifact)
   /**
-   * A tool call that has started, changed or ended. `call` is its complete new state. `files` are the images that it
-   * returned.
+   * A tool call that has started, changed or ended. `call` is its complete new state. `files` are the files that it
+   * returned, for example images.
    */
   | {
       readonly kind: 'call';
@@ -66,8 +66,8 @@ export type Fact =
       readonly files?: readonly FilePart['file'][];
     }
   /**
-   * A new state of the task. `text` is an error or, for input-required, the question as text. In early logs, it
-   * repeats the answer.
+   * A new state of the task. `text` is an error or, for input-required, the question as text. In logs of early
+   * versions, it repeats the answer.
    */
   | { readonly kind: 'state'; readonly state: TaskState; readonly text: string };
 
@@ -94,7 +94,8 @@ export function readStatus({ status, metadata }: TaskStatusUpdateEvent): StatusR
  */
 export function failureId({ status, metadata }: TaskStatusUpdateEvent): string | undefined {
   if (status.state !== 'failed') return undefined;
-  // If the agent itself fails, the id is in the extension's metadata. If the server fails, the id is next to it.
+  // If the agent itself fails, the id is in the extension's metadata. If the server fails, the id is directly in
+  // `metadata`.
   const id = metadataIn(metadata)?.correlationId ?? metadata?.['correlationId'];
   return typeof id === 'string' ? id : undefined;
 }

@@ -110,11 +110,11 @@ export const ToolCall = message({
       issues.push({ code: 'custom', input: call, path: [field], message });
     };
     const { status } = call;
-    // A call with the status FAILED must have an error, and a CANCELLED call may have one. With any other status, an
-    // error is invalid.
     if ((call.output !== undefined) !== (status === 'SUCCEEDED')) {
       complain('output', 'required when the status is SUCCEEDED, and not allowed otherwise');
     }
+    // A call with the status FAILED must have an error, and a CANCELLED call may have one. With any other status, an
+    // error is invalid.
     if (call.error === undefined ? status === 'FAILED' : !/^(FAILED|CANCELLED)$/.test(status)) {
       complain(
         'error',

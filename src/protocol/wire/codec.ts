@@ -1,6 +1,6 @@
 /**
  * A codec converts between the internal format and the JSON of one protocol version. It has no side effects and is
- * independent of HTTP. No other code depends on the format of a version.
+ * independent of HTTP. Almost no other code depends on the format of a version.
  *
  * Decoding validates known fields and keeps most unknown fields. An `invalidParams` error names the invalid field.
  * Encoding never fails.
@@ -43,7 +43,7 @@ export interface WireCodec {
   encodeError(error: A2AError): { code: number; message: string; data?: unknown };
   /**
    * Decodes the `error` member of a JSON-RPC response, or a REST error body. `http` is the HTTP status, if known.
-   * `subject` is the subject of the failed REST request.
+   * `subject` says what a failed REST request was about.
    */
   decodeError(raw: unknown, http?: number, subject?: ErrorSubject): A2AError;
 }

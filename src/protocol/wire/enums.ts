@@ -2,7 +2,7 @@
 import type { Role } from '../message.ts';
 import { TaskState } from '../task.ts';
 
-/** The names of the states in 1.0. The 0.3 state `unknown` has no equivalent in 1.0. */
+/** The names of the states in 1.0. The 0.3 state `unknown` is written as unspecified, because 1.0 has no such state. */
 export const STATE_NAMES: Readonly<Record<TaskState, string>> = {
   unspecified: 'TASK_STATE_UNSPECIFIED',
   submitted: 'TASK_STATE_SUBMITTED',
@@ -42,8 +42,8 @@ function protoStates(): Map<unknown, TaskState> {
 export const STATES_V1: ReadonlyMap<unknown, TaskState> = protoStates();
 
 /**
- * The states in 0.3 by their own names, and by the protobuf names that REST peers use. In 0.3, the protobuf name of
- * `canceled` is spelled `CANCELLED`.
+ * The states in 0.3 by their own names, and by the protobuf names and numbers that REST peers use. In 0.3, the protobuf
+ * name of `canceled` is spelled `CANCELLED`.
  */
 export const STATES_V03: ReadonlyMap<unknown, TaskState> = new Map<unknown, TaskState>([
   ...STATES_V1,

@@ -18,7 +18,7 @@ const DOMAIN = 'a2a-protocol.org';
 /** Maximum length of a peer's error message, because the message is shown to users and logged. */
 const MAX_MESSAGE = 2000;
 
-/** The errors that JSON-RPC defines. Their codes are specific enough, so JSON-RPC responses omit the reason. */
+/** The errors that JSON-RPC defines. Their codes are specific enough, so JSON-RPC responses usually omit the reason. */
 const PLAIN: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
   'parse',
   'invalidRequest',
@@ -66,8 +66,8 @@ export type ErrorSubject = 'task' | 'cancel' | 'push' | 'card';
 
 /**
  * Decodes the error in a JSON-RPC response, in a REST body of any version, or in any other body of a failed request.
- * The kind of the error is determined from the reason. If there is no reason, the JSON-RPC code is used, and then the
- * HTTP status with the subject of the request. Never throws.
+ * The kind of the error is determined from the reason. If there is no known reason, the JSON-RPC code is used. If there
+ * is no known code either, the HTTP status and the subject of the request are used. Never throws.
  */
 export function decodeError(raw: unknown, http?: number, subject?: ErrorSubject): A2AError {
   const error = errorObject(raw);
@@ -103,7 +103,10 @@ function textOfError({ message, detail, title }: Raw): string {
   return typeof text === 'string' ? text : '';
 }
 
-/** Returns the reason in the `type` of an RFC 9457 problem. Drafts of 1.0 and older Go servers use this format. */
+/**
+ * Returns the reason in the `type` of an RFC 9457 problem, or undefined if it has another format. Drafts of 1.0 and
+ * older Go servers send such problems.
+ */
 function reasonOfProblem(type: unknown): string | undefined {
   const name = typeof type === 'string' ? PROBLEM.exec(type)?.[1] : undefined;
   return name?.toUpperCase().replaceAll('-', '_');

@@ -73,8 +73,8 @@ export function jsonRpcIdOf(raw: unknown): JsonRpcId {
 }
 
 /**
- * Server: checks the envelope of a parsed request. Throws `invalidRequest` if it is invalid. The codec checks the
- * parameters. `inspectJson` checks the depth and the size of JSON from an untrusted client.
+ * Server: checks the envelope of a parsed request. Throws `invalidRequest` if it is invalid. Does not check the
+ * parameters, which the codec checks. For the depth and the size of JSON from an untrusted client, call `inspectJson`.
  *
  *   const { id, method, params } = readJsonRpcRequest(JSON.parse(body));
  *   const operation = operationOf('1.0', method);
@@ -97,7 +97,7 @@ export function readJsonRpcRequest(raw: unknown): JsonRpcRequest {
 
 /**
  * Client: returns the result of a parsed response, which the codec must decode. Throws the error if the response
- * contains one. `http` is the HTTP status of a failed request.
+ * contains one, or `invalidAgentResponse` if it is not a JSON object. `http` is the HTTP status of a failed request.
  */
 export function readJsonRpcResponse(codec: WireCodec, raw: unknown, http?: number): unknown {
   if (!isObject(raw)) throw new A2AError('invalidAgentResponse', 'Not a JSON-RPC response');

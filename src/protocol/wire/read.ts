@@ -128,7 +128,7 @@ function renamed(error: A2AError, rename: (field: string) => string = (field) =>
   );
 }
 
-/** Reads a peer's response. Converts an `invalidParams` error to `invalidAgentResponse`. */
+/** Reads a peer's response. An A2AError that `read` throws becomes `invalidAgentResponse`. */
 export function answer<T>(read: () => T): T {
   try {
     return read();

@@ -23,7 +23,7 @@ export interface SignedText {
 
 /**
  * Returns the texts of a card. The card is JSON in the format of any version. If `version` is given, returns only the
- * texts for SDKs of this version.
+ * text of the specification and the texts for SDKs of this version.
  */
 export function signedTexts(sent: unknown, version?: ProtocolVersion): SignedText[] {
   const { signatures: _, ...whole } = objectAt(sent, 'card');
@@ -110,8 +110,8 @@ function known1(card: AgentCard): Raw {
 }
 
 /**
- * Removes `required` from an extension if it is false, because ProtoJSON omits it then. The capabilities of a 1.0 card
- * are different: their fields are optional in the proto file, so ProtoJSON writes false.
+ * Removes `required` from an extension if it is false, because ProtoJSON then omits the field. The capabilities of a
+ * 1.0 card are different: their fields are optional in the proto file, so ProtoJSON writes false.
  */
 function withoutFalse({ required, ...rest }: AgentExtension): AgentExtension {
   return required === true ? { ...rest, required } : rest;
@@ -151,7 +151,7 @@ function compact(card: unknown): Raw {
   return isObject(kept) ? kept : {};
 }
 
-/** Removes empty strings, lists and objects. Also removes objects that become empty. */
+/** Removes null, empty strings, empty lists and empty objects. Also removes lists and objects that become empty. */
 function withoutEmpty(value: unknown): unknown {
   if (value === '' || value === null) return undefined;
   if (Array.isArray(value)) {

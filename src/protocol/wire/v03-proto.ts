@@ -51,9 +51,9 @@ function readProtoFile(raw: Raw, at: string): Raw {
 const SIGNATURES = /^(iVBORw0KGgo|\/9j\/|R0lGOD|UklGR|JVBERi0|UEsDB|H4sI|T2dnU|SUQz)/;
 
 /**
- * Returns the base64 of a file's content. Python's SDK of 0.3 encodes the content twice. The second encoding is
- * removed only if it is certain that there was one. The decoded content must be valid base64 of a known binary
- * format, and the file must not be declared as text.
+ * Returns the base64 of a file's content. Python's SDK of 0.3 encodes the content twice. The second encoding is removed
+ * only if it is very likely that there was one: the decoded content is valid base64 of a known binary format, and the
+ * file is not declared as text. So a file that really contains such base64 and is not declared as text is changed too.
  */
 function onceEncoded(bytes: string, mimeType: unknown): string {
   if (typeof mimeType === 'string' && mimeType.startsWith('text/')) return bytes;
@@ -95,7 +95,7 @@ export function readProtoConfiguration(raw: Raw): Raw {
   return out;
 }
 
-/** Returns the task's id in a resource name such as `tasks/ID/pushNotificationConfigs/CID`. */
+/** Returns the task's id in a resource name such as `tasks/ID/pushNotificationConfigs/CID`, else undefined. */
 export function taskIdOfName(name: unknown): string | undefined {
   return typeof name === 'string' ? /^tasks\/([^/]+)/.exec(name)?.[1] : undefined;
 }

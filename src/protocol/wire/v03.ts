@@ -225,8 +225,8 @@ function readProtoSend(raw: Raw): Raw {
 }
 
 /**
- * Reads `{taskId, pushNotificationConfig}`. In REST, the configuration is the whole body or the field `config` of the
- * body. The task's id is then in a resource name or in the path.
+ * Reads `{taskId, pushNotificationConfig}`. In REST, `pushNotificationConfig` may also be inside the field `config` of
+ * the body. The task's id may then be in the path, in `config`, or in a resource name (`name` or `parent`).
  */
 function readTaskPush(raw: Raw): Raw {
   if (typeof raw.taskId === 'string' && isObject(raw.pushNotificationConfig)) return raw;
@@ -245,7 +245,7 @@ function readTaskPush(raw: Raw): Raw {
   return out;
 }
 
-/** All other operations have `queryParams`. */
+/** Reads the parameters of some operations. `queryParams` reads the parameters of all other operations. */
 const readParams: { readonly [O in Operation]?: (raw: Raw) => Raw } = {
   sendMessage: readSend,
   streamMessage: readSend,

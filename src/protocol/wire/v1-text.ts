@@ -77,7 +77,7 @@ function messageText(message: Message): string | undefined {
   return `{"messageId":${quoted(messageId)}${context}${task},"role":"${ROLE_NAMES[role]}","parts":${content}}`;
 }
 
-/** Returns the text of a single part with plain text, else undefined. */
+/** Returns the JSON of a list that has one part with plain text. Returns undefined for any other list. */
 function partsText(parts: readonly Part[]): string | undefined {
   const [part] = parts;
   if (parts.length !== 1 || part?.kind !== 'text') return undefined;

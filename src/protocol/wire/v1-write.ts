@@ -1,7 +1,7 @@
 /**
- * The encoder of version 1.0. Except for `after` (see `subscribe`), it writes only fields of the protocol, because
- * strict ProtoJSON parsers reject other fields. The order of fields is fixed, so that V8 can use the same hidden class
- * for all objects of a kind.
+ * The encoder of version 1.0. In messages, tasks and events, it writes only fields of the protocol, because strict
+ * ProtoJSON parsers reject other fields. Cards and the parameters for listing tasks keep their unknown fields. The
+ * order of fields is fixed, so that V8 can use the same hidden class for all objects of a kind.
  */
 import type { Artifact, Message, Part } from '../message.ts';
 import type { Operation, ParamsOf, ResultOf, UnaryOperation } from '../methods.ts';

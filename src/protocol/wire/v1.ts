@@ -155,7 +155,7 @@ function readPushIds(raw: Raw): Raw {
   return out;
 }
 
-/** All other operations have `queryParams`. */
+/** Reads the parameters of some operations. `queryParams` reads the parameters of all other operations. */
 const readParams: { readonly [O in Operation]?: (raw: Raw) => Raw } = {
   sendMessage: readSend,
   streamMessage: readSend,

@@ -3,17 +3,18 @@
  *
  * For each append, the function checks the sequence number, the scope, the epoch and the message ids, and then writes
  * the entries and the head. It returns one character per append: `1` if the append was written, `0` for a conflict. The
- * counters are updated last, in a fixed order, so that the updates of two batches cannot deadlock.
+ * counters are updated last, in a fixed order, so that two batches cannot deadlock while they update the counters.
  *
- * Older nodes may still run when the database was migrated to a newer version. So a changed function gets a new name.
+ * Older nodes may still run after the database was migrated to a newer version. So a changed function gets a new name.
  */
 
 /** Separates the message ids of an append. `toPostgresText` never returns a text that contains it. */
 export const ID_SEPARATOR = '\uffff\uffff';
 
 /**
- * These settings prevent plans without an index. Otherwise, PostgreSQL could plan the statements of the function while
- * the tables are almost empty, and keep the plans while the tables grow. Such plans would read whole tables.
+ * These settings make PostgreSQL prefer plain index scans. Otherwise, PostgreSQL could plan the statements of the
+ * function while the tables are almost empty, and keep the plans while the tables grow. Such plans may read whole
+ * tables.
  */
 const SETTINGS =
   'SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan';

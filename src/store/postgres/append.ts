@@ -51,7 +51,7 @@ export interface ScopedAppend extends Append {
   readonly position: number;
 }
 
-/** One append, or several joined appends. `parts` has the indexes of all of them in the array to write. */
+/** One append, or several joined appends. `parts` has their indexes in the batch. */
 interface Joined {
   readonly append: ScopedAppend & {
     entries: LogEntry[];
@@ -64,8 +64,8 @@ interface Joined {
 }
 
 /**
- * Writes a batch in its order. Appends to one task that continue each other are joined, because each change of a row in
- * a transaction makes the next one slower.
+ * Writes a batch. Appends to one task that continue each other are joined, so that the row of the task changes only
+ * once. In a transaction, each change of a row makes its next change slower.
  */
 export async function appendBatch(
   appender: Appender,
@@ -194,8 +194,8 @@ export function columnsOf(batch: readonly ScopedAppend[]): unknown[] {
 }
 
 /**
- * Returns the position in the batch of the append that contains entry `seq`, the entry with the new status. Lists show
- * the task whose status changed last first.
+ * Returns the position in the batch of the append that contains entry `seq`, the entry with the new status. In lists,
+ * the task whose status changed last comes first.
  */
 function positionOf(
   {
@@ -208,7 +208,7 @@ function positionOf(
   return positions[starts.findLastIndex((start) => start < seq)] ?? position;
 }
 
-/** Returns the last status in the append if the task is in `state`, or undefined if the status does not change. */
+/** Returns the status after the append, for a task in `state`. Returns undefined if its status does not change. */
 function statusAfter(
   { taskId, entries }: Append,
   state: TaskState | undefined,

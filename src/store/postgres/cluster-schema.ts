@@ -3,8 +3,9 @@ import type { PostgresSchema } from '../../base/postgres/index.ts';
 
 const STEPS: readonly string[] = [
   `
-  -- The nodes. A node is alive while it has a row with a valid lease, on the clock of the database. If it is locked, it
-  -- also holds an advisory lock, which the database releases as soon as the connection of the node ends.
+  -- The nodes. A node is alive while its row has a lease that has not expired by the clock of the database. If locked
+  -- is true, the node also holds an advisory lock. The database releases this lock as soon as the node's connection
+  -- ends.
   CREATE TABLE parley.nodes (
     id text COLLATE "C" PRIMARY KEY,
     number integer GENERATED ALWAYS AS IDENTITY,

@@ -11,8 +11,8 @@ export const isAlive = (id: string) =>
 
 const LEASE = (ms: string) => `clock_timestamp() + ${ms} * interval '1 millisecond'`;
 /**
- * Whether the node `n` has lost its advisory lock. This is the case if the lock can be taken. PostgreSQL releases it at
- * the end of the statement.
+ * Whether the node `n` has lost its advisory lock. This is the case if this statement can take the lock. PostgreSQL
+ * releases the taken lock at the end of the statement.
  */
 const HAS_LOST_LOCK = `CASE WHEN n.locked THEN pg_try_advisory_xact_lock_shared(${LOCKS}, n.number) ELSE false END`;
 

@@ -1,15 +1,19 @@
 /**
  * Hints between nodes, sent with NOTIFY. A hint only says that there is something to read, so a lost hint causes a
- * delay and no loss. Hints are sent outside the transactions of appends, and collected for a short time.
+ * delay and no loss. Hints are sent outside the transactions of appends. Hints about changed tasks are collected for a
+ * short time.
  */
 import { channelOf, type Membership } from './membership.ts';
 
 /** The content of a hint. */
 export interface Hint {
-  /** Ids of tasks that have new entries. */
+  /** Ids of tasks that may have new entries. */
   readonly changed?: readonly string[] | undefined;
-  /** Ids of tasks whose changes `from` wants to know. */
+  /** Ids of tasks that have a new owner. A node that reads such a task asks the new owner to report the changes. */
+  readonly moved?: readonly string[] | undefined;
+  /** Ids of tasks. The node `from` asks to be told of their changes. */
   readonly follow?: readonly string[] | undefined;
+  /** The id of the node that sends `follow`. */
   readonly from?: string | undefined;
   /** Webhooks that were replaced or removed, as pairs of task id and configuration id. */
   readonly push?: readonly (readonly [string, string])[] | undefined;
@@ -27,7 +31,7 @@ const MAX_CHARS = 2000;
 /** Collects hints and sends them. */
 export class HintSender {
   readonly #send: Membership['notify'];
-  /** The ids of tasks that have changed, by the node that is told. */
+  /** The ids of tasks that have changed, by the id of the node that must be told. */
   readonly #changed = new Map<string, Set<string>>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -59,6 +63,11 @@ export class HintSender {
     for (const follow of pieces(taskIds)) this.tell([node], { follow, from });
   }
 
+  /** Tells nodes that this node is the new owner of these tasks. */
+  moved(nodes: readonly string[], taskIds: readonly string[]): void {
+    for (const moved of pieces(taskIds)) this.tell(nodes, { moved });
+  }
+
   close(): void {
     clearTimeout(this.#timer);
     this.#changed.clear();
@@ -86,7 +95,7 @@ export class HintSender {
   }
 }
 
-/** Splits ids into lists that fit into a notification. An id that is too long is left out, and found by polling. */
+/** Splits ids into lists that fit into a notification. Leaves out an id that is too long: polling finds its task. */
 function* pieces(ids: readonly string[]): Generator<string[]> {
   let piece: string[] = [];
   let length = 0;

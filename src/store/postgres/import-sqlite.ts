@@ -2,9 +2,9 @@
  * Copies a task store from a SQLite file to PostgreSQL.
  *
  * Tasks are copied in groups, each in one transaction that also stores the progress. If the import is interrupted, the
- * next call continues it. The database must have no tasks, except those of an earlier import of the same file. No server
- * may use the file during the import. A server that uses the database meanwhile sees only the tasks that were copied
- * already. A webhook that cannot be decrypted is not copied, and this is logged.
+ * next call continues it. A new import needs a database without tasks. No server may use the file during the import. A
+ * server that uses the database meanwhile sees only the tasks that were copied already. A webhook that cannot be
+ * decrypted is not copied, and this is logged.
  */
 import { createHash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
@@ -128,8 +128,8 @@ export async function importSqlite(
 }
 
 /**
- * Starts the import, unless the database already contains an import of the same file. Throws a StoreError if the
- * database contains other tasks.
+ * Starts the import, unless an import of the same file has already been started. Before it starts a new import, throws
+ * a StoreError if the database already contains tasks or another import.
  */
 async function begin(db: Postgres, source: string, cursorKey: Uint8Array): Promise<void> {
   await db.transaction(async (tx) => {
@@ -181,7 +181,7 @@ class Copy {
     );
   }
 
-  /** Copies the next group of tasks. Returns the progress after it. */
+  /** Copies the next group of tasks. Returns the progress after this group. */
   async group(tx: Executor, source: string): Promise<Progress> {
     const before = await progressOf(tx);
     if (before?.source !== source) throw new StoreError('another import has been started');
@@ -201,7 +201,10 @@ class Copy {
     return progress;
   }
 
-  /** Adds the scopes of the tasks to the database. Returns their numbers there, by their numbers in the file. */
+  /**
+   * Adds the scopes of the tasks to the database. Returns a map from each scope's number in the file to its number in
+   * the database.
+   */
   async #scopes(tx: Executor, rows: readonly TaskRow[]): Promise<Map<number, number>> {
     const numbers = new Map<number, number>();
     for (const [, scope, tenant, owner] of rows) {
@@ -232,7 +235,7 @@ class Copy {
       await tx.query(PUSH_SQL.save.text, saveValues(record, this.#webhooks));
       const key = { tenant, owner, taskId, configId: record.config.id };
       const letters = this.#source.deadLetters({ ...key, limit: Number.MAX_SAFE_INTEGER });
-      for (const letter of letters) await addDeadLetter(tx, letter);
+      for (const letter of letters) await addDeadLetter(tx, letter, null);
     }
   }
 
@@ -247,7 +250,7 @@ class Copy {
         [to, seqs, texts],
       );
       await tx.query(
-        // An append may contain an id twice.
+        // The same message id may occur twice in `ids`.
         `INSERT INTO parley.messages (scope, message_id, task)
          SELECT DISTINCT $1::bigint, id, $2::bigint FROM unnest($3::text[]) AS id`,
         [scope, to, ids],

@@ -45,7 +45,10 @@ export async function inspectPostgres(url: string, endedBefore: number): Promise
   return { name: db.name, ...row };
 }
 
-/** Returns the latest dead letters of all owners. Throws a StoreError if the database cannot be read. */
+/**
+ * Returns at most `limit` dead letters of all owners, the latest first. Throws a StoreError if the database cannot be
+ * read.
+ */
 export async function postgresDeadLetters(url: string, limit: number): Promise<OwnedDeadLetter[]> {
   await using db = await open(url);
   const rows = await db.query<OwnedDeadLetter>(

@@ -1,16 +1,17 @@
 /**
  * Tracks which nodes are alive.
  *
- * Each node has a lease in the database, on the database's clock, and renews it. A node whose lease has ended is
- * removed by the other nodes, and its next renewal fails. Then it stops its work and joins again under a new id. So a
- * process that was paused for too long, or that could not reach the database, never continues under its old id.
+ * Each node has a lease in the database, on the database's clock, and renews it. If the lease of a node has ended, the
+ * other nodes remove the node, and the next renewal of the lease fails. Then the node stops its work and joins again
+ * under a new id. So a process that was paused for too long, or that could not reach the database, never continues
+ * under its old id.
  *
  * A node also keeps a session (a connection of its own) that holds an advisory lock. When the process ends, the
  * database releases the lock at once, and the other nodes need not wait for the end of the lease. Behind a pooler, the
  * lock is not used.
  *
- * A process has one lease and one session for each database, even if several of its parts use them: the task store, and
- * the register of a gateway.
+ * A process has one lease and one session for each database. Several parts of the process may use them, such as the
+ * task store and the register of a gateway.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { pause } from '../../base/index.ts';
@@ -25,8 +26,8 @@ const RENEWALS = 4;
 /** Delay before a lost session is opened again. */
 const RECONNECT_MS = 50;
 /**
- * How long a session must exist before the lost lock of another node counts. After a restart of the database, all nodes
- * have lost their locks for a moment.
+ * How long the session of this node must exist before the lost lock of another node counts. After a restart of the
+ * database, all nodes have lost their locks for a moment.
  */
 const SETTLE_MS = 2000;
 /** How long to wait for a ping, a notification that a node sends to itself. */
@@ -56,7 +57,7 @@ export interface MembershipListener {
   readonly onExpelled?: () => void;
   /** Called after each look at the other nodes. `isRenewal` is true if the lease was also renewed. */
   readonly onLook?: (isRenewal: boolean) => void;
-  /** Called when a session was opened. Notifications before that may be lost. */
+  /** Called when the session of this node was opened, or opened again. Earlier notifications may be lost. */
   readonly onListening?: () => void;
 }
 
@@ -103,14 +104,14 @@ export class Membership {
     return performance.now() - (this.#validUntil - this.#options.leaseMs);
   }
 
-  /** Adds a listener. Must be called before `start`, because channels are set up only when a session is opened. */
+  /** Adds a listener. Must be called before `start`, because only a new session listens on the listener's channel. */
   add(listener: MembershipListener): void {
     this.#listeners.push(listener);
   }
 
   /**
-   * Joins the other nodes. After a failure, it can be called again. Each part of the process for which this succeeded
-   * must call `stop` later. The node leaves with the last `stop`.
+   * Joins the other nodes. After a failure, this method can be called again. Each part of the process whose call
+   * succeeded must call `stop` later. The node leaves with the last `stop`.
    */
   async start(): Promise<void> {
     this.#users++;
@@ -190,7 +191,7 @@ export class Membership {
     }
   }
 
-  /** Renews the lease if it is time, and looks which nodes are alive. */
+  /** Renews the lease if it is time, and finds out which nodes are alive. */
   async #look(): Promise<void> {
     const { db, leaseMs, logger } = this.#options;
     const isRenewal = performance.now() >= this.#renewAt;
@@ -198,7 +199,10 @@ export class Membership {
       const sentAt = performance.now();
       const [row] = await db.run(CLUSTER_SQL.renew, [this.id, leaseMs]);
       if (!row) {
-        logger.warn({ node: this.id }, 'other nodes have removed this node: its tasks are stopped');
+        logger.warn(
+          { node: this.id },
+          'the lease of this node has ended, or other nodes have removed it: its tasks are stopped',
+        );
         return this.#expel();
       }
       if (this.#validUntil === undefined) return;

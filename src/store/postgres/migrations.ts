@@ -3,8 +3,8 @@ import type { PostgresSchema } from '../../base/postgres/index.ts';
 import { APPEND_1 } from './append-function.ts';
 
 /**
- * Ids are compared by bytes (COLLATE "C"). JSON is stored as text, because jsonb refuses \u0000 and changes the order of
- * fields. Times are in milliseconds.
+ * Ids are compared by bytes (COLLATE "C"). JSON is stored as text, because jsonb refuses \u0000 and changes the order
+ * of fields. Times are in milliseconds.
  *
  * An update of a task without a new status changes no indexed column. If its page has room (fillfactor), no index is
  * written (a HOT update). Tables with many changed or deleted rows are vacuumed early, so that their space is reused.

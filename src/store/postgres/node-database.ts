@@ -15,7 +15,7 @@ import { TASKS } from './migrations.ts';
 
 /** The options of a cluster. */
 export interface ClusterOptions {
-  /** How long a node that does not respond keeps its tasks, in milliseconds. Default: 10 seconds. */
+  /** Maximum time for which a node that does not respond keeps its tasks, in milliseconds. Default: 10 seconds. */
   readonly leaseMs?: number | undefined;
   /**
    * If false, the node does not try to receive hints, and only polls the database. A pooler that does not support
@@ -61,7 +61,7 @@ export class NodeDatabase {
     return new NodeDatabase(db, options);
   }
 
-  /** Returns this object to another part of the process, which must also call `close`. */
+  /** Returns this object for another part of the process, which must also call `close`. */
   share(): this {
     this.#users++;
     return this;

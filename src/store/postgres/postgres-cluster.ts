@@ -1,7 +1,7 @@
 /**
  * Several nodes that share the tasks in a PostgreSQL database. The nodes communicate only through the database. Leases,
- * epochs, requests and cursors are rows, and NOTIFY sends only hints. Everything that a hint reports is also found by a
- * query at regular intervals. So the cluster also works without LISTEN, but with longer delays.
+ * epochs, requests and cursors are rows, and NOTIFY sends only hints. Queries at regular intervals also find everything
+ * that a hint reports. So the cluster works without LISTEN too, but with longer delays.
  */
 import {
   fromPostgresRow,
@@ -37,7 +37,10 @@ export interface ClusterStats {
   readonly leaseAgeMs: number;
   /** Number of tasks of other nodes that are being read here. */
   readonly watched: number;
-  /** How long this node has known of the oldest event of another node that it has not read yet, in milliseconds. */
+  /**
+   * How long this node has been behind with the events of another node's task, in milliseconds. The greatest value of
+   * all watched tasks.
+   */
   readonly lagMs: number;
   /** Greatest number of events of one task that are known to be stored, and that this node has not read yet. */
   readonly lagEvents: number;
@@ -48,9 +51,9 @@ export interface ClusterStats {
  * each look at the nodes.
  */
 const POLL_MS = 1000;
-/** How long a node reports the changes of a task to a follower. Followers ask again at each poll. */
+/** How long a node reports changes of its task to a node that reads the task. The reader asks again at each poll. */
 const FOLLOW_MS = 5 * POLL_MS;
-/** Delay before new watched tasks are checked. The tasks of this time are checked in one query. */
+/** Delay before a newly watched task is checked. One query checks all tasks that are watched within this time. */
 const WATCH_MS = 2;
 /** The answer to a request that this node cannot decrypt. */
 const UNREADABLE = JSON.stringify({
@@ -67,11 +70,14 @@ interface Watched {
   readonly seen: () => number;
   /** The owner of the task at the last check, or an empty string if it had none. Undefined before the first check. */
   node?: string;
-  /** The last entry that is known to be stored but was not read here, and the time since when this node is behind. */
+  /**
+   * The last entry that was known to be stored when this node was last found behind, and the time when the node fell
+   * behind. The node may have read the entry in the meantime.
+   */
   behind?: { readonly seq: number; readonly since: number };
 }
 
-/** How the processes that use a PostgreSQL store share its tasks: `store.cluster`. */
+/** The cluster of a PostgreSQL store (`store.cluster`): the processes that use the store share its tasks. */
 export class PostgresCluster implements StoreCluster {
   readonly leaseMs: number;
   readonly #db: Postgres;
@@ -92,8 +98,9 @@ export class PostgresCluster implements StoreCluster {
   #watchTimer: NodeJS.Timeout | undefined;
   #polledAt = 0;
   /**
-   * Until this time, the database may have tasks of this node that this node does not execute. A statement whose
-   * connection was lost may have claimed or created them, even a while later.
+   * Until this time, the database may contain tasks of this node that this node does not know about. If a connection
+   * is lost during a statement that takes over or creates tasks, the database may still execute the statement a while
+   * later.
    */
   #uncertainUntil = 0;
 
@@ -179,7 +186,7 @@ export class PostgresCluster implements StoreCluster {
   ): Promise<TaskHead | undefined> {
     const statement = which === 'waiting' ? CLUSTER_SQL.claim : CLUSTER_SQL.claimInterrupted;
     const rows = await this.#db.run<ScopedHeadRow>(statement, [toPostgresText(taskId), this.node]);
-    return toHeads(rows)[0];
+    return this.#moved(toHeads(rows))[0];
   }
 
   async takeOver(limit: number): Promise<readonly TaskHead[]> {
@@ -188,11 +195,21 @@ export class PostgresCluster implements StoreCluster {
     const claimed = isUncertain ? await this.#db.run<ScopedHeadRow>(CLUSTER_SQL.own, [node]) : [];
     try {
       const rows = await this.#db.run<ScopedHeadRow>(CLUSTER_SQL.takeOver, [node, limit]);
-      return toHeads([...claimed, ...rows]);
+      return [...toHeads(claimed), ...this.#moved(toHeads(rows))];
     } catch (error) {
       this.#uncertainUntil = performance.now() + 3 * this.leaseMs;
       throw error;
     }
+  }
+
+  /** Tells the other nodes that this node owns these tasks now. Clients of the other nodes may read the tasks. */
+  #moved(heads: readonly TaskHead[]): readonly TaskHead[] {
+    const { peers } = this.#members;
+    this.#hints.moved(
+      peers,
+      heads.map(({ taskId }) => taskId),
+    );
+    return heads;
   }
 
   release(taskId: string, epoch: number): void {
@@ -226,8 +243,10 @@ export class PostgresCluster implements StoreCluster {
   async claimPush(key: PushKey): Promise<boolean> {
     const { node } = this;
     const rows = await this.#db.run(CLUSTER_SQL.claimPush, [...pushValues(key), node]);
-    if (rows.length > 0 && node === this.node) this.#pushes.set(pushName(key), key);
-    return rows.length > 0;
+    // If the lease has ended meanwhile, the claim has the old id of this node, so other nodes may claim the webhook.
+    const isOwn = rows.length > 0 && node === this.node;
+    if (isOwn) this.#pushes.set(pushName(key), key);
+    return isOwn;
   }
 
   releasePush(key: PushKey): void {
@@ -265,12 +284,13 @@ export class PostgresCluster implements StoreCluster {
     }
   }
 
-  #hinted({ changed, follow, from, push, mail, orphans }: Hint): void {
+  #hinted({ changed, moved, follow, from, push, mail, orphans }: Hint): void {
     if (changed) {
       const watched = changed.filter((id) => this.#watched.has(id));
       for (const id of watched) fellBehind(this.#watched.get(id), 1);
       this.#member?.changed(watched);
     }
+    if (moved) void this.#checkWatched(moved.filter((id) => this.#watched.has(id)));
     if (follow && from !== undefined) this.#follow(follow, from);
     if (push) this.#member?.pushChanged(push.map(([taskId, configId]) => ({ taskId, configId })));
     if (mail) void this.#mail.read();
@@ -278,8 +298,8 @@ export class PostgresCluster implements StoreCluster {
   }
 
   /**
-   * Reports changes of tasks to another node for FOLLOW_MS. If the node is new, reports each task at once, because the
-   * node may have missed its latest changes.
+   * Reports changes of tasks to another node for FOLLOW_MS. If a task was not reported to the other node before, it is
+   * reported at once, because that node may have missed the latest changes.
    */
   #follow(taskIds: readonly string[], node: string): void {
     const until = performance.now() + FOLLOW_MS;
@@ -319,7 +339,7 @@ export class PostgresCluster implements StoreCluster {
     }
   }
 
-  /** Looks for everything that hints report, because hints may be lost. */
+  /** Looks for everything that hints report, except for orphaned tasks (`#look`), because hints may be lost. */
   #poll(): void {
     this.#polledAt = performance.now();
     void this.#mail.read();
@@ -329,7 +349,8 @@ export class PostgresCluster implements StoreCluster {
   }
 
   /**
-   * Reports the tasks that have more entries than were read here, and asks their owners to send hints. Never throws.
+   * Reports which of these watched tasks have entries that were not read here. Asks the owners of all these tasks to
+   * send hints. Never rejects.
    */
   async #checkWatched(taskIds: readonly string[]): Promise<void> {
     if (taskIds.length === 0) return;
@@ -358,7 +379,10 @@ export class PostgresCluster implements StoreCluster {
     }
   }
 
-  /** Reports the webhooks that this node has opened, but that another node has claimed or removed. Never throws. */
+  /**
+   * Reports the webhooks whose events this node no longer delivers, because they were replaced or removed, or because
+   * another node has claimed them. Never rejects.
+   */
   async #checkPushes(): Promise<void> {
     if (this.#pushes.size === 0) return;
     const open = [...this.#pushes];
@@ -398,7 +422,7 @@ export class PostgresCluster implements StoreCluster {
   }
 }
 
-/** Records that `entries` entries of the task are stored, but were not read here. */
+/** Records that at least `entries` entries of the task are stored, but were not read here. */
 function fellBehind(watched: Watched | undefined, entries: number): void {
   if (!watched) return;
   const seen = watched.seen();

@@ -102,8 +102,8 @@ export const PUSH_SQL = statements('push_', {
 });
 
 /**
- * If nothing more is due, the task is locked before the webhook changes. Otherwise an append at the same time would not
- * see that it has to make the webhook due, and this statement would not see the new entry.
+ * If nothing more is due, the task is locked before the webhook changes. Without the lock, an append at the same time
+ * would not see that it has to make the webhook due. And this statement would not see the new entry.
  */
 const SET_PROGRESS = `
   WITH changes AS (
@@ -121,7 +121,7 @@ const SET_PROGRESS = `
 const ADD_LETTER = `
   INSERT INTO parley.dead_letters (push, seq, scope, reason, attempts, at)
   SELECT p.id, $3, (SELECT t.scope FROM parley.tasks t WHERE t.id = p.task), $4, $5, $6
-  FROM parley.push p WHERE p.task = ${TASK} AND p.config_id = $2
+  FROM parley.push p WHERE p.task = ${TASK} AND p.config_id = $2 AND ($7::text IS NULL OR p.node = $7)
   ON CONFLICT (push, seq) DO UPDATE SET
     reason = excluded.reason, attempts = excluded.attempts, at = excluded.at
   RETURNING push`;
@@ -174,8 +174,9 @@ export class PostgresPush {
     const latest = new Map(rows.map((row) => [`${row[0]} ${row[1]}`, row]));
     const sorted = [...latest].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
     const columns = (rows[0] ?? []).map((_, column) => sorted.map((row) => row[column]));
-    // If another node delivers the events now, its progress counts.
-    const values = [...columns, this.#cluster.member];
+    // Only the node that has claimed a webhook may change it. A process outside the cluster may change all webhooks.
+    const { member } = this.#cluster;
+    const values = [...columns, member];
     const letters = changes.flatMap((change) => change.deadLetter ?? []);
     if (letters.length === 0) {
       await this.#db.query(SET_PROGRESS, values);
@@ -184,7 +185,7 @@ export class PostgresPush {
     await this.#db.transaction(async (tx) => {
       await tx.query(SET_PROGRESS, values);
       for (const letter of letters) {
-        const push = await addDeadLetter(tx, letter);
+        const push = await addDeadLetter(tx, letter, member);
         if (push !== undefined) await tx.query(TRIM_LETTERS, [push, MAX_DEAD_LETTERS]);
       }
     });
@@ -237,10 +238,17 @@ export class PostgresPush {
   }
 }
 
-/** Adds a dead letter to its webhook. Returns the number of the webhook, or undefined if the webhook does not exist. */
-export async function addDeadLetter(tx: Executor, letter: DeadLetter): Promise<number | undefined> {
+/**
+ * Adds a dead letter to its webhook. Returns the number of the webhook. Does nothing and returns undefined if the
+ * webhook does not exist, or if `node` is not null and has not claimed the webhook.
+ */
+export async function addDeadLetter(
+  tx: Executor,
+  letter: DeadLetter,
+  node: string | null,
+): Promise<number | undefined> {
   const { seq, reason, attempts, at } = letter;
-  const values = [...pushValues(letter), seq, toPostgresText(reason), attempts, at];
+  const values = [...pushValues(letter), seq, toPostgresText(reason), attempts, at, node];
   const [added] = await tx.query<{ push: number }>(ADD_LETTER, values);
   return added?.push;
 }

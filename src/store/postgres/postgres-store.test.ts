@@ -199,6 +199,57 @@ test('a webhook whose task continues while its progress is saved stays due', asy
   }
 });
 
+test('only the node that has claimed a webhook changes its progress and its dead letters', async (t) => {
+  const member = {
+    changed() {},
+    pushChanged() {},
+    answer: async () => '',
+    orphaned() {},
+    expelled() {},
+  };
+  const joined = async () => {
+    const node = await postgresStore(database.url, { migrate: false, logger });
+    t.after(async () => {
+      await node.cluster.leave();
+      await node.close();
+    });
+    await node.cluster.join(member);
+    return node;
+  };
+  const earlier = await joined();
+  const current = await joined();
+  await store.append([creation('claimed'), update('claimed', 1, 'input-required')]);
+  await store.savePush(webhook('claimed', 'w'));
+  const key = { taskId: 'claimed', configId: 'w' };
+  assert.ok(await current.cluster.claimPush(key));
+  const giveUp = (seq: number) => ({
+    ...key,
+    progress: { cursor: seq, attempts: 0, dueAt: 0 },
+    deadLetter: { ...key, seq, reason: 'no answer', attempts: 9, at: seq },
+  });
+  const found = async () => {
+    const letters = await store.deadLetters({ ...alice, ...key, limit: 10 });
+    const [hook] = await store.listPush('claimed');
+    return { cursor: hook?.progress.cursor, letters: letters.map(({ seq }) => seq) };
+  };
+  await earlier.savePushProgress([giveUp(1)]);
+  assert.deepEqual(await found(), { cursor: 0, letters: [] });
+  await current.savePushProgress([giveUp(2)]);
+  assert.deepEqual(await found(), { cursor: 2, letters: [2] });
+});
+
+test('a webhook that a node claimed under its previous id is not its own', async (t) => {
+  const node = await postgresStore(database.url, { migrate: false, logger });
+  t.after(() => node.close());
+  await store.append([creation('renamed')]);
+  await store.savePush(webhook('renamed', 'w'));
+  const key = { taskId: 'renamed', configId: 'w' };
+  const claiming = node.cluster.claimPush(key);
+  node.database.members.id = 'another';
+  assert.equal(await claiming, false);
+  assert.equal(await node.cluster.claimPush(key), true);
+});
+
 test('webhooks are encrypted; without a key, one with a token is refused', async () => {
   await store.append([creation('secret')]);
   const record = webhook('secret', 'w');

@@ -1,12 +1,12 @@
 /**
  * A task store in PostgreSQL, which several processes can use at the same time.
  *
- * A batch of appends is one call of a function in the database, and one transaction. An append is acknowledged only
- * when the database has committed it. If the connection is lost, the store connects again and finds out whether the
- * batch was written (see append.ts).
+ * A batch of appends is usually one call of a function in the database, and one transaction. An append is acknowledged
+ * only when the database has committed it. If the connection is lost, the store connects again and finds out whether
+ * the batch was written (see append.ts).
  *
  * Lists have the same order as in the other stores. The time of a status change comes from the database's clock. Totals
- * come from counters. The tasks of a context, and the tasks that match `updatedSince`, are counted for every page.
+ * come from counters, unless the query has a context or `updatedSince`. Then the tasks are counted for every page.
  */
 import { BoundedMap, StoreError } from '../../base/index.ts';
 import {
@@ -60,8 +60,8 @@ import {
 export interface PostgresStoreOptions extends SecretKeyOptions {
   readonly logger?: Logger | undefined;
   /**
-   * Maximum number of connections that only this store uses. By default, all stores of the process with the same URL
-   * share up to 10 connections, or `pool_size` in the URL.
+   * If set, this store has its own pool with at most this number of connections. By default, all stores of the process
+   * with the same URL share a pool. Its maximum is `pool_size` in the URL, or 10 without it.
    */
   readonly poolSize?: number | undefined;
   /** If false, missing tables are an error and are not created. Default: true. */
@@ -76,8 +76,8 @@ export interface PostgresStoreOptions extends SecretKeyOptions {
 }
 
 /**
- * Opens a store in the schema `parley` of a database, and creates its tables if needed. If this fails, rejects with a
- * StoreError that has a one-line message and a `hint` for the user.
+ * Opens a store in the schema `parley` of a database, and creates its tables if needed. If this fails, usually rejects
+ * with a StoreError that has a one-line message and a `hint` for the user.
  *
  * The secrets of webhooks are encrypted with `secretKey`, or with the key in `secretKeyFile`. All processes that use
  * the database need the same key.
@@ -154,8 +154,8 @@ export class PostgresStore implements TaskStore {
   async append(batch: readonly Append[]): Promise<readonly AppendOutcome[]> {
     for (const append of batch) checkAppend(append);
     if (batch.length === 0) return [];
-    // All attempts use the same node id. If this node gets a new id meanwhile, the new tasks belong to its old id, and
-    // are taken over like the tasks of a node that is gone.
+    // All attempts use the same node id. If this node gets a new id meanwhile, the new tasks belong to its old id. Then
+    // they are taken over like the tasks of a node that is gone.
     const { node } = this.cluster;
     const scoped: ScopedAppend[] = [];
     for (const [position, append] of batch.entries()) {

@@ -41,12 +41,15 @@ export const HEAD = `${COLUMNS}, ${JSON_OF}`;
 /** The columns of `ScopedHeadRow`. */
 export const SCOPED_HEAD = `(SELECT s.tenant FROM parley.scopes s WHERE s.id = t.scope),
   (SELECT s.owner FROM parley.scopes s WHERE s.id = t.scope), ${HEAD}`;
-/** The condition of finished tasks, and the condition of tasks that are executed or wait for their first message. */
+/** The condition of finished tasks, and the condition of tasks that are executed or whose execution has not begun. */
 export const IS_FINISHED = `state IN ('completed', 'canceled', 'failed', 'rejected')`;
 export const IS_UNFINISHED = `t.state IN ('submitted', 'working')`;
 /** The row id of a task, by its task id in the first parameter. */
 export const TASK = '(SELECT id FROM parley.tasks WHERE task_id = $1)';
-/** The parameters are the scope, the states, the first change, and the position before which the page starts. */
+/**
+ * The parameters are the scope, the states, the first change, the position before which the page starts (two
+ * parameters), and the number of rows.
+ */
 const IN_STATE = 't.scope = $1 AND t.state = s.state AND t.changed >= $3';
 const PAGE = `AND (t.changed, t.id) < ($4, $5) ORDER BY t.changed DESC, t.id DESC LIMIT $6`;
 

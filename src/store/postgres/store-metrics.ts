@@ -1,5 +1,5 @@
 /**
- * The metrics of a task store. Only a store in PostgreSQL has metrics. They are about its connections and the cluster.
+ * The metrics of a task store, about its connections and its cluster. Only a store in PostgreSQL has metrics.
  */
 import type { Metrics } from '../../base/metrics/index.ts';
 import type { TaskStore } from '../../tasks/index.ts';
@@ -39,7 +39,7 @@ export const STORE_METRICS = {
   },
   parley_cluster_reader_lag_seconds: {
     type: 'gauge',
-    help: 'How long this node has known of the oldest event of another node that it has not read yet.',
+    help: "How long this node has been behind with the events of another node's task. The greatest value of all tasks.",
   },
   parley_cluster_reader_lag_events: {
     type: 'gauge',
@@ -47,7 +47,7 @@ export const STORE_METRICS = {
   },
 } as const;
 
-/** Registers the metrics of the store. `store` may be any store. */
+/** Registers the metrics of the store. Does nothing if the store is not in PostgreSQL. */
 export function watchStore(
   metrics: Pick<Metrics<keyof typeof STORE_METRICS>, 'gauge'>,
   store: TaskStore,

@@ -62,7 +62,10 @@ export interface GivenAnswer {
  *   async function* (ctx) { yield `You said: ${ctx.text}`; }
  */
 export interface AgentContext extends Omit<ExecutionContext, 'signal'> {
-  /** The text of the message. */
+  /**
+   * The text of `message`. In an agent function, `message` is the first message of the turn. Later messages are
+   * answers.
+   */
   readonly text: string;
   readonly signal: AbortSignal;
   /**
@@ -278,7 +281,8 @@ class GeneratorRun {
         const { value } = step.result;
         const event = isEvent(value) ? checkedEvent(value) : this.#next(partOf(value));
         if (!event) continue;
-        // Values before a recorded answer were sent before. After a crash, `#next` has compared the text.
+        // Values before a recorded answer were sent in an earlier run, so they are not sent again. After a crash, this
+        // is true only for events, because `#next` has compared everything else with the stored text.
         if (replaying && !(this.#resumed && !isEvent(value))) continue;
         const isLast =
           event.kind === 'artifact-update' && event !== value && (await this.#isOver());
@@ -376,7 +380,10 @@ class GeneratorRun {
     return chunk ?? (this.#stored && this.#resume(this.#stored.end()));
   }
 
-  /** Ends the comparison with the stored text if something has to be sent. */
+  /**
+   * Returns the chunk with the unsent parts, and ends the comparison with the stored text. Does nothing if `unsent` is
+   * undefined.
+   */
   #resume(unsent: Unsent | undefined): ArtifactEvent | undefined {
     if (!unsent) return undefined;
     this.#stored = undefined;

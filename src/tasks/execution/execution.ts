@@ -179,12 +179,12 @@ export class Execution implements TaskWriter {
   readonly #all: Executions;
   readonly #live: LiveTask;
   readonly #controller = new AbortController();
-  // What the executor's `cancel` gets. The rest of the context is not kept, so that its memory can be freed.
+  // The parts of the context that the executor's `cancel` gets. The other parts are not kept, to save memory.
   #task: Task | undefined;
   #turn: readonly Message[] = [];
   #user: User | undefined;
   #events: AsyncIterator<ExecutorEvent> | undefined;
-  /** The number of events that the executor has yielded. */
+  /** The number of events after which the execution did not have to wait for the store. */
   #count = 0;
   #ended = false;
   /** Whether the executor has returned. */
@@ -192,10 +192,10 @@ export class Execution implements TaskWriter {
   /** The promise of `decided`, or of `done` after the execution has started. */
   #awaited: PromiseWithResolvers<void> | undefined;
   /**
-   * Makes the last status of a stopped execution, which is used if the executor does not yield a final status itself.
+   * Makes the last status of a stopped execution. It is used only if the executor does not yield a final status itself.
    */
   #lastStatus: (() => StatusEvent | undefined) | undefined;
-  /** Set when the task is canceled or expires. The first of the two determines the last status. */
+  /** Set when the task is canceled or expires. If both happen, the first one determines the last status. */
   #stopped: Promise<void> | undefined;
   /** Resolves when the events that end the task have been appended. */
   #concluded: Promise<void> | undefined;
@@ -210,7 +210,7 @@ export class Execution implements TaskWriter {
     live.claim(this);
   }
 
-  /** Resolves when the execution starts or is abandoned. */
+  /** Resolves when the execution starts or is abandoned, or when its log is lost. */
   get decided(): Promise<void> {
     return (this.#awaited ??= Promise.withResolvers()).promise;
   }
@@ -221,7 +221,7 @@ export class Execution implements TaskWriter {
     return (this.#awaited ??= Promise.withResolvers()).promise;
   }
 
-  /** Starts the execution, unless the task has ended since it was claimed. */
+  /** Starts the execution, or abandons it if the task has ended or its log was lost in the meantime. */
   start(
     request: RequestContext,
     given: Pick<ExecutionContext, 'message' | 'task' | 'turn' | 'resumed'>,
@@ -329,8 +329,8 @@ export class Execution implements TaskWriter {
   }
 
   /**
-   * Appends what the executor has yielded. Returns a promise if the next event must wait for it, or `last` if no more
-   * events are read.
+   * Appends the event that the executor has yielded, or ends the execution if the executor has returned. Returns a
+   * promise if the next event must wait for it, or `last` if no more events are read.
    */
   #step({ done, value }: IteratorResult<ExecutorEvent>): Promise<void> | 'last' | undefined {
     const { transitions } = this.#all.options.executor.rules ?? {};
@@ -351,7 +351,9 @@ export class Execution implements TaskWriter {
     return stored;
   }
 
-  /** Lets the executor release its resources. If it has failed, the task fails after this or after the grace time. */
+  /**
+   * Ends the executor's iterator. If the executor has failed, the task then fails, after the grace time at the latest.
+   */
   async #leave(failure?: { readonly error: unknown }): Promise<void> {
     try {
       const left = this.#events?.return?.();
@@ -369,8 +371,8 @@ export class Execution implements TaskWriter {
   }
 
   /**
-   * Appends an event, after `working` if `worksFirst` is true. Returns a promise if the next event must wait for it, or
-   * `last` if no more events are read.
+   * Appends an event, after `working` if `worksFirst` is true. Returns a promise if the next event must wait for it.
+   * Returns `last`, and appends nothing, if the event is a question and the execution is being stopped.
    */
   #take(given: ExecutorEvent, worksFirst = false): Promise<void> | 'last' | undefined {
     const { log, executor, limits } = this.#all.options;
@@ -408,7 +410,7 @@ export class Execution implements TaskWriter {
     }
   }
 
-  /** Ends the execution. From now on, the executor's events are ignored, and the task ends with `last`, if given. */
+  /** Ends the execution and ignores further events. If `last` is given, the task ends with it (see `conclude`). */
   #end(last?: StatusEvent): void {
     if (this.#ended) return;
     this.#ended = true;

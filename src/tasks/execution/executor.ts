@@ -120,9 +120,9 @@ export type Transitions = Readonly<Partial<Record<TaskState, readonly TaskState[
 /** Rules that the runtime follows for the tasks of an executor. */
 export interface ExecutionRules {
   /**
-   * Whether an execution that a crash interrupted is started again (with `context.resumed`). By default, its task
-   * fails. If a function returns false for a task id, the task stays as it is until a client requests it. Then it
-   * fails.
+   * Whether an execution that a crash or a shutdown interrupted is started again (with `context.resumed`). By default,
+   * its task fails. If a function returns false for a task id, the task stays as it is until a client requests it. Then
+   * it fails.
    */
   readonly resumes?: boolean | ((taskId: string) => boolean) | undefined;
   /**
@@ -138,7 +138,8 @@ export interface ExecutionRules {
   readonly immutableEvents?: boolean;
   /**
    * Returns whether the task is a session. Clients may also subscribe to a completed session, and their streams
-   * continue in later turns. Called when a client subscribes and each time the task is settled. Must not throw.
+   * continue in later turns. Called, for example, when a client subscribes and each time the task is settled. Must not
+   * throw.
    */
   isSession?(taskId: string): boolean;
 }
@@ -146,8 +147,8 @@ export interface ExecutionRules {
 /** Executes tasks. `createAgent` makes an executor from an async generator function. */
 export interface AgentExecutor {
   /**
-   * Called for every new message before anything is stored. `task` is the task that the message names, in its current
-   * state, or undefined if the message starts a task. Throws an A2AError to refuse the message.
+   * Called for every new message before the message is stored. `task` is the existing task that the message is for, in
+   * its current state, or undefined if there is none. Throws an A2AError to refuse the message.
    *
    * If the task changes before the message is appended to the log, the runtime calls `receive` again and uses the last
    * result. So if two messages arrive at the same time, the decision about the second one takes the first one into
@@ -177,11 +178,12 @@ export interface AgentExecutor {
   cancel?(taskId: string, context: CancelContext): MaybePromise<void>;
 
   /**
-   * Called before the runtime itself ends a task with the status `last`. The runtime does so if the task was canceled,
-   * has expired or is too large, if the executor threw an error or returned without a final state, or if a shutdown or
-   * a crash interrupted the execution. If the task was being executed, the execution has ended or has used up its time.
-   * Returns the events to append, the last of which replaces `last`. If this is missing, throws, or takes longer than
-   * the grace time, only `last` is appended. Until it returns, `receive` should refuse messages to the task.
+   * Called before the runtime itself ends a task with the status `last`. The runtime does so in these cases: the task
+   * was canceled, has expired or is too large; the executor threw an error or returned without a final state; a
+   * shutdown or a crash interrupted the execution. If the task was being executed, the execution has ended or has used
+   * up its time. Returns the events to append, the last of which replaces `last`. If this is missing, throws, or takes
+   * longer than the grace time, only `last` is appended. Until it returns, `receive` should refuse messages to the
+   * task.
    */
   conclude?(context: ConcludeContext, last: StatusEvent): MaybePromise<readonly StatusEvent[]>;
 

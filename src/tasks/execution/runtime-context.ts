@@ -1,8 +1,9 @@
 import type { ExecutionContext } from './executor.ts';
 
 /**
- * The controller of `signal` in the contexts that the runtime makes. An agent function may wait for an answer longer than
- * one execution lasts. With the controller, its signal can still be aborted then, and it needs no second signal.
+ * The controller of `signal` in the contexts that the runtime makes. An agent function may wait for an answer longer
+ * than one execution lasts. With the controller, the function's signal can still be aborted after the execution. So the
+ * function needs no second signal.
  */
 export const CONTROLLER: unique symbol = Symbol('controller');
 

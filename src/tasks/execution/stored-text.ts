@@ -1,6 +1,6 @@
 /**
  * The text of a response that was stored before a crash. An agent function that runs again yields its whole answer again.
- * `StoredText` compares the two, so that clients get only what is new.
+ * `StoredText` compares the two, so that clients get only the new text.
  */
 import type { Part, Task } from '../../protocol/index.ts';
 
@@ -19,7 +19,9 @@ export class StoredText {
     this.#text = text;
   }
 
-  /** Returns the text of the artifact, or undefined if the artifact is missing or has something else than one text. */
+  /**
+   * Returns the text of the artifact. Returns undefined if the artifact is missing or is not exactly one plain text.
+   */
   static of({ artifacts = [] }: Task, artifactId: string): StoredText | undefined {
     const { parts = [] } = artifacts.find((artifact) => artifact.artifactId === artifactId) ?? {};
     const [part] = parts;
@@ -44,7 +46,10 @@ export class StoredText {
     return this.#matched > 0 && this.#matched < this.#text.length;
   }
 
-  /** Returns the last chunk, if the function has ended without other text than the stored one. */
+  /**
+   * Called when the function has ended or asks a question, and has yielded nothing but stored text. Returns the chunk
+   * that makes the stored text the same as the yielded text. Returns undefined if no text was yielded.
+   */
   end(): Unsent | undefined {
     if (this.#matched === 0) return undefined;
     const append = this.#matched === this.#text.length;

@@ -8,8 +8,8 @@ const NOTHING: readonly ExecutorEvent[] = [];
 /**
  * Returns the events to append instead of `event` for a task in `state`, or undefined to append `event` itself.
  *
- * - A status update that repeats the current state is dropped, unless it has a message or metadata. If such an update
- *   with a message or metadata repeats `submitted`, it becomes `working`.
+ * - A status update that repeats the current state is dropped, unless it has a message or metadata. An update with a
+ *   message or metadata that repeats `submitted` becomes `working`.
  * - If the task is `submitted`, `working` is inserted before an artifact, and before a state that the table allows only
  *   after `working`.
  *

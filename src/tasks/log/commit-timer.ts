@@ -1,14 +1,15 @@
 /**
- * Decides when the appends to a durable store are written. A transaction takes more time than an entry in it, so the
- * entries of a burst share one transaction.
+ * Decides when the appends to a durable store are written. The time for a transaction depends only little on the number
+ * of its entries. So the entries of a burst share one transaction.
  *
- * Appends are normally written at the end of the event loop's turn. If the last transaction has just ended, chunks
+ * Appends are normally written at the end of the event loop's turn. If the last transaction has just ended, new chunks
  * of artifacts wait until a short window is over. Other entries wait too if many tasks append at the same time. So a
- * client that waits for its task is not delayed, unless the server is busy.
+ * client that waits for its task is not delayed, unless the server is busy. Entries that are appended during a
+ * transaction are written right after it.
  */
 import { flushLastInTurn } from '../../base/index.ts';
 
-/** Minimum time between the end of a transaction and the start of the next one, unless an urgent entry ends the wait. */
+/** The length of this window after the end of a transaction, in milliseconds. */
 export const COMMIT_WINDOW_MS = 2;
 /** If the last transaction had at least this number of tasks, urgent entries wait too. */
 const MANY_TASKS = 5;

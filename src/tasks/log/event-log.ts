@@ -106,7 +106,7 @@ export class EventLog {
     }
   }
 
-  /** Reads the entries of other nodes up to entry `until`, or to the end of the log. */
+  /** Reads the entries of other nodes, at least up to entry `until`. By default, reads to the end of the log. */
   async #readUntil(live: LiveTask, until = Infinity): Promise<void> {
     while (live.stored < until && !live.isWriting && !live.lost) {
       const found = await this.#store.read(live.taskId, live.stored, PIECE);
@@ -145,8 +145,9 @@ export class EventLog {
   }
 
   /**
-   * Makes this node the task's owner, if no other node executes the task. Returns whether this node is now the owner.
-   * If it was not the owner before, the task may have new entries.
+   * Makes this node the task's owner, if the task waits for a message, has ended, or belongs to no node. Returns
+   * whether this node is the owner now. If it has just become the owner, the task may now contain entries of other
+   * nodes that the caller has not seen.
    */
   async own(live: LiveTask): Promise<boolean> {
     if (live.owned) return true;
@@ -167,7 +168,10 @@ export class EventLog {
     return live.owned;
   }
 
-  /** Makes this node the owner of an unfinished task whose node is gone. Returns whether this node is now the owner. */
+  /**
+   * Makes this node the owner of an unfinished task whose node is gone. Returns whether this node has just become the
+   * owner.
+   */
   async ownInterrupted(live: LiveTask): Promise<boolean> {
     return live.runsElsewhere && (await this.#claim(live, 'interrupted'));
   }
@@ -297,7 +301,10 @@ export class EventLog {
     if (!live.isUsed && this.#live.get(live.taskId) === live) this.#live.delete(live.taskId);
   }
 
-  /** Waits until every append has been stored or has failed. Then closes all readers whose sink is not endless. */
+  /**
+   * Waits until every append has been stored or has failed. Then closes all readers. A reader whose sink is endless
+   * ignores this.
+   */
   async close(): Promise<void> {
     while (this.#pending.length > 0 || this.#writing) {
       await new Promise((resolve) => setImmediate(resolve));

@@ -25,8 +25,9 @@ export class LogLostError extends Error {
 }
 
 /**
- * Means that another process has appended to the task, or may now do so. In a cluster, readers that are movable
- * (`isMovable`) continue with the entries of the node that owns the task now.
+ * Means that another writer has appended to the task, or may do so now. It can also mean that a message id is already
+ * used. In a cluster, readers that are movable (`isMovable`) continue with the entries of the node that owns the task
+ * now.
  */
 export class LogMovedError extends LogLostError {}
 
@@ -40,7 +41,7 @@ export interface Unsent extends Append {
   bytes: number;
 }
 
-/** The execution of a task. While a task has one, nothing else appends events to the log, except clients' messages. */
+/** The execution of a task. While it runs, nothing else is appended to the log, except clients' messages. */
 export interface TaskWriter {
   /** Called when this process loses the log. */
   onLost(): void;
@@ -60,7 +61,7 @@ interface SharedTask {
   node: string | undefined;
   /** The epoch in which this node may append. Undefined if it must claim the task first. */
   epoch: number | undefined;
-  /** The highest epoch that is known. A head with an earlier one is outdated. */
+  /** The highest epoch that is known. A head with a lower epoch is outdated. */
   lastEpoch: number;
   isWatched: boolean;
 }
@@ -90,14 +91,14 @@ export class LiveTask implements Scope, Readable, Disposable {
   state: TaskState | undefined;
   /**
    * Rough size of the log in bytes. If heads have no size (`TaskHead.bytes`), only the entries since the task became
-   * live are counted.
+   * live are counted. Entries that `skipTo` skips are not counted.
    */
   bytes: number;
   /** Time at which the task expires, in milliseconds. Undefined if it never expires. */
   expiresAt: number | undefined;
   /**
-   * Time of the last artifact event, in milliseconds. If the task became live after this event, it is set only if the
-   * event was the last one in the log.
+   * Rough time of the last artifact event, in milliseconds. If this process has neither appended nor followed the
+   * event, the time comes from the head (`TaskHead.artifactAt`). Then it may be undefined.
    */
   artifactAt: number | undefined;
   lost: Error | undefined;
@@ -109,10 +110,7 @@ export class LiveTask implements Scope, Readable, Disposable {
   readonly #log: TaskLog;
   #writer: TaskWriter | undefined;
   #holds = 0;
-  /**
-   * Set only if the store has a cluster. Most servers have none, and with thousands of tasks in memory, this saves
-   * memory.
-   */
+  /** Set only if the store has a cluster, to save memory. A server may have thousands of tasks in memory. */
   #shared: SharedTask | undefined;
   #waiting: Waiting[] | undefined;
 
@@ -155,7 +153,10 @@ export class LiveTask implements Scope, Readable, Disposable {
     if (this.#shared) this.#shared.epoch = undefined;
   }
 
-  /** Whether this process is the source of the task's next entry. If not, the task follows the store. */
+  /**
+   * Whether this process executes the task, or has appended entries that are not stored yet. If neither is true, the
+   * task follows the store.
+   */
   get isWriting(): boolean {
     return this.running || this.seq > this.stored;
   }
@@ -170,7 +171,7 @@ export class LiveTask implements Scope, Readable, Disposable {
     shared.epoch = node === cluster.node ? epoch : undefined;
   }
 
-  /** Resolves when entry `seq` is stored. Rejects if this process loses the log before that. */
+  /** Resolves when entry `seq` is stored. Rejects if this process has lost the log, or loses it before that. */
   whenStored(seq: number): Promise<void> {
     if (this.lost) return Promise.reject(this.lost);
     if (seq <= this.stored) return Promise.resolve();
@@ -205,8 +206,8 @@ export class LiveTask implements Scope, Readable, Disposable {
   }
 
   /**
-   * Starts or stops watching for the entries of other nodes, depending on whether this task has readers and is not
-   * executed here.
+   * Starts or stops watching for the entries of other nodes. The task is watched while it has readers and is not
+   * executed here. Called when one of these conditions may have changed.
    */
   watch(): void {
     const { cluster } = this.#log;
@@ -237,7 +238,8 @@ export class LiveTask implements Scope, Readable, Disposable {
 
   /**
    * Folds the stored log into a task. The caller gets a copy and may fold further entries into it. The result is kept
-   * while the task is live, so that the next call reads only newer entries.
+   * while the task is live, so that the next call reads only newer entries. The result of a large log is not kept.
+   * Returns undefined if the log is empty.
    */
   load(): Promise<Loaded | undefined> {
     const mine = (this.#folded ?? Promise.resolve(undefined)).then((from) => loadTask(this, from));

@@ -14,11 +14,11 @@ import type { Readable } from './reader.ts';
 import { nextPiece, roughSize } from './size.ts';
 
 const PIECE = 256;
-/** Maximum size of a task that can be loaded. */
+/** Rough maximum size of a task that can be loaded, in bytes. */
 const MAX_TASK_BYTES = 256 * 1024 * 1024;
 /**
- * Number of log bytes between two checks of the task's size. A task can be smaller than its log, because artifacts may
- * have been replaced.
+ * Number of log bytes between two checks of the task's size. The size of the log itself is not limited, because a task
+ * is smaller than its log if artifacts were replaced.
  */
 const LOOK_EVERY = 32 * 1024 * 1024;
 

@@ -1,6 +1,6 @@
 /**
- * A stored entry for the readers of a log. The readers that are not behind share one object, so it is serialized for
- * them once per view and protocol version, not once per reader.
+ * A stored entry for the readers of a log. All readers that are not behind share one object. So it is serialized once
+ * per view and protocol version, not once per reader.
  */
 import { lineSafe } from '../../base/index.ts';
 import type { LogEntry, TaskEvent, WireCodec } from '../../protocol/index.ts';

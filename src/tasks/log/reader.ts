@@ -12,9 +12,9 @@ import type { SerializedEntry } from '../store/store.ts';
 import { nextPiece } from './size.ts';
 
 /**
- * The reason why a reader has ended. `final`: the task is settled. `closed`: the owner of the reader closed it. `lost`:
- * this process can no longer use the log, but the client may resume at another process. `shutdown`: the server shuts
- * down.
+ * The reason why a reader has ended. `final`: there are no more entries, usually because the task is settled. `closed`:
+ * the owner of the reader closed it. `lost`: this reader can no longer use the log, but the client may resume later or
+ * at another process. `shutdown`: the server shuts down.
  */
 export type EndReason = 'final' | 'closed' | 'lost' | 'shutdown';
 
@@ -27,13 +27,13 @@ export interface Sink {
   take(entry: Published, last: boolean): boolean;
   end(reason: EndReason): void;
   /**
-   * If true, the reader does not end at a settled state or at shutdown, but only when its owner closes it or the log is
-   * lost.
+   * If true, the reader does not end at a settled state or at shutdown. It ends only when its owner closes it or the
+   * log is lost.
    */
   readonly endless?: boolean;
   /** Called at a settled state after which another turn may follow. Returns true to wait for the next turn. */
   readonly spans?: (() => boolean) | undefined;
-  /** If true, the reader also ends at the end of a turn that is followed by other turns in the log. */
+  /** If true, the reader ends at the first terminal state, even if other turns follow in the log. */
   readonly oneTurn?: boolean | undefined;
 }
 
@@ -56,11 +56,11 @@ export function mayGoOn(state: TaskState): boolean {
 }
 
 export class LogReader {
-  /** Sequence number of the last entry that the sink took. */
+  /** Sequence number of the last entry that the sink took. Before that, the number after which the reader begins. */
   cursor: number;
   #log: Readable;
   readonly #sink: Sink;
-  /** The last entry that the sink took, if it was the end of a turn. */
+  /** The last entry that the sink took, if it was final. */
   #final: Published | undefined;
   #full = true;
   #piece = 16;
@@ -78,7 +78,7 @@ export class LogReader {
     return !this.#sink.endless;
   }
 
-  /** Continues with another log of the same task, and adds itself to the readers of this log. */
+  /** Continues with another log of the same task, and adds itself to the readers of that log. */
   moveTo(log: Readable): void {
     if (this.#closed) return;
     this.#log = log;
@@ -117,7 +117,7 @@ export class LogReader {
 
   /**
    * Returns whether the reader ends after this entry. A settled state that is not the log's last entry does not end the
-   * reader, because the task has continued after it.
+   * reader, because the task has continued after it. The exception is a terminal state if the sink has `oneTurn`.
    */
   #isLast({ seq, event }: Published): boolean {
     if (event.kind !== 'status-update' || !event.final) return false;
@@ -141,8 +141,8 @@ export class LogReader {
           given++;
         }
         const asked = this.#piece;
-        // Entries that the sink did not take are read again. The next piece has at most twice as many entries as the
-        // sink took.
+        // If the sink is full, the entries that it did not take are read again later. So the next piece then has at
+        // most twice as many entries as the sink took.
         this.#piece = Math.min(nextPiece(entries, PIECE), this.#full ? 2 * given : PIECE);
         if (entries.length === asked && !this.#full)
           await new Promise((resolve) => setImmediate(resolve));

@@ -1,4 +1,4 @@
-/** Estimates the sizes of values, and of the pieces in which a log is read. */
+/** Estimates the sizes of values, and chooses how many entries of a log are read at a time. */
 import type { SerializedEntry } from '../store/store.ts';
 
 /**

@@ -131,7 +131,10 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     return this.#rules.oneTurn;
   }
 
-  /** Sequence number of the last entry that was sent or skipped. The client can resume after it. */
+  /**
+   * The sequence number after which the client can resume: the number of the last entry that was sent or that the view
+   * skipped. 0 if the stream reads no log.
+   */
   get cursor(): number {
     return this.#reader?.cursor ?? this.#later?.next?.cursor ?? 0;
   }

@@ -6,9 +6,9 @@ let second = Number.NaN;
 let start = '';
 
 /**
- * Formats the current time for the protocol, in UTC with milliseconds. The text is cached for the current millisecond,
- * and its part up to the second for the current second, because `toISOString` takes longer than all other processing of
- * a status.
+ * Formats the current time for the protocol, in UTC with milliseconds. `toISOString` takes longer than all other
+ * processing of a status. So the text is cached for the current millisecond, and the start of the text for the current
+ * second.
  */
 export function timestamp(): string {
   const now = Date.now();

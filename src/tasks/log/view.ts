@@ -27,8 +27,9 @@ export interface ViewRequest {
   /** The metadata of the request, not of its message. */
   readonly metadata?: Metadata | undefined;
   /**
-   * The first message of the task. It is missing in a list of tasks, for a session (`rules.isSession`), and if
-   * `LogViews.byFirstMessage` is not set.
+   * If `LogViews.byFirstMessage` is set, the first message of the task. It is missing in a list of tasks, for an
+   * existing session (`ExecutionRules.isSession`), and for a task that has no message yet. If `byFirstMessage` is not
+   * set, this is the same as `message`.
    */
   readonly first?: Message | undefined;
   /**
@@ -59,7 +60,7 @@ export interface LogView {
 /** The views of an agent. */
 export interface LogViews {
   readonly all: readonly LogView[];
-  /** Whether the choice depends on the first message of the task, which is then read for each request. */
+  /** Whether the choice depends on the first message of the task. If so, this message is read for each request. */
   readonly byFirstMessage?: boolean;
   /** Chooses the view of a request. An empty request gets the view that every client may see. Must not throw. */
   choose(request: ViewRequest): LogView;

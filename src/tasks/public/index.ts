@@ -1,4 +1,4 @@
-/** The part of the tasks that the package exports. */
+/** The part of the task runtime that the package exports. */
 export * from '../execution/agent.ts';
 export type { ExecutionLimits } from '../execution/execution.ts';
 export type * from '../execution/executor.ts';

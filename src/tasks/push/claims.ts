@@ -1,7 +1,7 @@
 /**
  * Decides which of several nodes delivers the events of a webhook. A node claims a webhook before it opens the webhook.
- * It releases the webhook after the progress is stored, because the progress of a webhook that is not claimed is not
- * stored.
+ * It releases the webhook only after the progress is stored, because the store ignores the progress of a node that has
+ * not claimed the webhook.
  */
 import type { PushKey, PushRecord, StoreCluster, TaskStore } from '../store/store.ts';
 import type { ProgressWriter } from './progress.ts';
@@ -32,8 +32,9 @@ export class PushClaims {
   }
 
   /**
-   * Claims a webhook. Returns its record with the progress of the node that delivered its events before, or undefined
-   * if another node delivers them or the store is unavailable. Never throws.
+   * Claims a webhook. Returns its record with the progress of the node that delivered its events before. Returns
+   * undefined if another node delivers the events, if the webhook no longer exists, or if the store is unavailable.
+   * Never throws.
    */
   async claim(name: string, record: PushRecord): Promise<PushRecord | undefined> {
     try {

@@ -13,7 +13,7 @@ export interface Delivery {
 
 /**
  * `taken`: the receiver has the event. `gone`: the receiver has refused further events, so the webhook is removed. A
- * FailedDelivery is tried again.
+ * FailedDelivery is tried again, until the event becomes a dead letter.
  */
 export type DeliveryOutcome = 'taken' | 'gone' | FailedDelivery;
 
@@ -26,8 +26,8 @@ export interface FailedDelivery {
 }
 
 /**
- * Waits until a request with a body of this size may be sent. `onWait` is called if this is not possible at once: the
- * caller must then drop the body, and make it again afterwards. Rejects if the delivery is aborted.
+ * Waits until a request with a body of this size may be sent. Calls `onWait` first if the request has to wait. Then the
+ * caller must drop the body, and make it again after the wait. Rejects if the delivery is aborted.
  */
 export type Admit = (bytes: number, onWait: () => void) => Promise<void>;
 
@@ -44,8 +44,8 @@ export interface Deliver {
    */
   accept(config: PushNotificationConfig, version: ProtocolVersion): PushRecord['config'];
   /**
-   * Prepares the request. Returns undefined if this webhook does not get this event. A large event is prepared
-   * again for each attempt, and any other event only once.
+   * Prepares the request. Returns undefined if this webhook does not get this event. A large event is prepared again
+   * for each attempt. Any other event is usually prepared only once.
    */
   prepare(delivery: Delivery): Promise<Post | undefined>;
 }

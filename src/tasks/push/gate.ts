@@ -15,8 +15,8 @@ const MAX_BYTES_PER_HOST = 16 * 1024 * 1024;
 const UNCOUNTED_BYTES = 64 * 1024;
 
 /**
- * Settings of the circuit breakers. `minMs` is longer than the first retries of an event take (FIRST_RETRIES in
- * webhook.ts), so that a short failure of a host does not open its circuit.
+ * Settings of the circuit breakers. `minMs` is longer than the time of an event's first retries (FIRST_RETRIES in
+ * webhook.ts). So a short failure of a host does not open its circuit.
  */
 const CIRCUIT = { failures: 6, minMs: 12_000, windowMs: 120_000, openMs: 30_000 };
 
@@ -71,7 +71,7 @@ export class DeliveryGate {
         const isFree = host.bytes.free(owner, count) && this.#bytes.free(owner, count);
         if (!isFree) {
           onWait();
-          // A request that waits for others must not delay requests to other hosts.
+          // A request that waits here must not delay requests to other hosts.
           leave();
         }
         held.defer(await host.bytes.take(owner, signal, count));

@@ -1,10 +1,11 @@
 /**
  * The webhooks of all tasks. Each push notification configuration is a reader of its task's log, with a stored cursor.
  *
- * Every event is delivered at least once and in order, even after a restart, unless it becomes a dead letter. The store
- * is queried for due webhooks when the server starts, at the time of each webhook's next attempt, and at regular
- * intervals. If a task is removed, its webhooks are removed with it, and get no more events. `Deliver` makes the
- * requests and decides which addresses are allowed.
+ * Every event for a webhook is delivered at least once and in order, unless it becomes a dead letter or the webhook is
+ * removed. If the store is durable, this is also true after a restart. The store is queried for due webhooks when the
+ * server starts, at the time of each webhook's next attempt, and at regular intervals. If a task is removed, its
+ * webhooks are removed with it, and get no more events. `Deliver` makes the requests and decides which addresses are
+ * allowed.
  */
 import { MAX_TIMER_MS, type MaybePromise, Turns, waitAtMost } from '../../base/index.ts';
 import {
@@ -56,13 +57,13 @@ export interface NotifierOptions {
  */
 const MAX_BACKLOG = 1000;
 const PAGE = 100;
-/** Minimum time between two queries for due webhooks. */
+/** Minimum time between two scans. A scan queries the store for due webhooks. */
 const SCAN_MS = 1000;
 /** How often all due webhooks are checked. This finds webhooks that were closed because the store was unavailable. */
 const FULL_SCAN_MS = 300_000;
 /** The same interval if several nodes share the store. This check also finds the webhooks of nodes that are gone. */
 const CLUSTER_SCAN_MS = 2000;
-/** Webhooks of running tasks have the due time 0. They are already open, so most queries skip them. */
+/** Webhooks of running tasks have the due time 0. They are already open, so most scans skip them. */
 const AFTER_RUNNING = { dueAt: 0, position: Number.MAX_SAFE_INTEGER };
 
 export class PushNotifier {
@@ -103,7 +104,7 @@ export class PushNotifier {
 
   /**
    * Saves a configuration. Its webhook gets the events after entry `after`. If it replaces a configuration with the
-   * same id, its webhook also gets the events that the earlier one did not take, so that no event is lost when a
+   * same id, its webhook also gets the events that the earlier webhook did not take. So no event is lost when a
    * receiver moves to another URL.
    */
   save(
@@ -138,7 +139,10 @@ export class PushNotifier {
     });
   }
 
-  /** Returns the task's webhook with the same configuration and origin, or undefined if there is none. */
+  /**
+   * Returns the task's webhook with the same configuration and origin, or undefined if there is none. If `config` has
+   * no id, any id matches.
+   */
   async #find(
     taskId: string,
     config: PushNotificationConfig,
@@ -328,8 +332,8 @@ export class PushNotifier {
   }
 
   /**
-   * Returns the view of a webhook. If the stored view is unknown, for example because an earlier version stored it, the
-   * webhook gets the view of an empty request.
+   * Returns the view of a webhook. If the stored view is unknown, for example because an earlier version of the agent
+   * declared it, the webhook gets the view of an empty request.
    */
   #viewOf({ view }: PushRecord): LogView | undefined {
     const { views } = this.#options;
@@ -379,7 +383,7 @@ export class PushNotifier {
         isComplete = await this.#openDue({ dueAt, position: Number.MAX_SAFE_INTEGER });
         if (isComplete) this.#fullAt = now() + this.#fullScanMs;
       }
-      // If there are too many due webhooks, the next ones are opened when half of the open ones have ended.
+      // If too many webhooks are due, the remaining ones are opened when half of the open webhooks have ended.
       this.#full = !isComplete;
     } catch (error) {
       if (!this.#closed) logger.error({ err: error }, 'failed to list the webhooks that are due');
@@ -391,8 +395,8 @@ export class PushNotifier {
   }
 
   /**
-   * Opens the due webhooks after the position `after`. Returns false if it stopped early, because too many webhooks are
-   * open.
+   * Opens the due webhooks after the position `after`. Returns false if it has stopped early because too many webhooks
+   * are open.
    */
   async #openDue(after: Pick<DuePush, 'dueAt' | 'position'> | undefined): Promise<boolean> {
     const { store } = this.#log;

@@ -13,7 +13,10 @@ const RETRY_MS = 1000;
 export class ProgressWriter {
   readonly #store: TaskStore;
   readonly #logger: Logger;
-  /** The changes of each webhook that are not stored yet. All but the last one have a dead letter. */
+  /**
+   * The changes of each webhook that are not stored yet: all changes with a dead letter, and the last change. A later
+   * change replaces an earlier one that has no dead letter.
+   */
   #changes = new Map<string, readonly PushChange[]>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
@@ -46,7 +49,8 @@ export class ProgressWriter {
     if (this.#changes.size === 0) return;
     const batch = this.#changes;
     this.#changes = new Map();
-    // `finally` is asynchronous, so `#writing` is reset after this assignment, even if the store throws synchronously.
+    // The callback of `finally` always runs after this assignment, even if the store throws synchronously. If it ran
+    // earlier, `#writing` would never be reset.
     this.#writing = this.#write(batch).finally(() => {
       this.#writing = undefined;
     });

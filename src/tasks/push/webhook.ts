@@ -1,9 +1,9 @@
 /**
- * Delivers the events of a task to one webhook, in order and one at a time. Each event is delivered at least once, or
- * becomes a dead letter.
+ * Delivers the events of a task to one webhook, in order and one at a time. Each event for the webhook is delivered at
+ * least once or becomes a dead letter, unless the webhook is removed.
  *
  * A failed delivery is tried again, five times within about ten seconds, then less often. If the webhook has failed for
- * a day (`pushGiveUpMs`), the event becomes a dead letter, and the next event gets its attempts.
+ * a day (`pushGiveUpMs`), the event becomes a dead letter, and the delivery continues with the next event.
  */
 import { backoffMs, rest, systemCode } from '../../base/index.ts';
 import { isSettled, type Task } from '../../protocol/index.ts';
@@ -40,7 +40,10 @@ const MAX_EVENT_BYTES = 16 * 1024;
 
 /** The limits for retries of a failing webhook. */
 export interface WebhookLimits {
-  /** The delay before the first retry, in milliseconds. It doubles with each retry, up to `pushMaxRetryMs`. */
+  /**
+   * The delay before the first retry, in milliseconds. It doubles with each retry, up to `pushMaxRetryMs`. Each delay
+   * is randomly reduced by up to half.
+   */
   readonly pushRetryMs: number;
   /**
    * Maximum delay between two attempts, in milliseconds. If the receiver asks for a longer delay, it gets the longer
@@ -67,7 +70,10 @@ export interface WebhookSetup {
   readonly onProgress: (progress: PushProgress, deadLetter?: DeadLetter) => void;
   /** Called when the receiver has refused further events. */
   readonly onGone: () => void;
-  /** Called once, when the webhook is closed. `wakeAt` is the time of the next attempt, if there is one. */
+  /**
+   * Called once, when the webhook is closed. `wakeAt` is the time at which it must be opened again. Set only if the
+   * next attempt is far away.
+   */
   readonly onEnd: (wakeAt?: number) => void;
 }
 
@@ -136,7 +142,10 @@ export class Webhook {
     this.#reader?.close();
   }
 
-  /** Takes the next event, or stops if the task is settled and there is no further event. */
+  /**
+   * Takes the next event, or waits for it. If there is none, and the task is settled or the server shuts down, stops
+   * instead. Also stops if the log was lost.
+   */
   #goOn(): void {
     const { seq, state } = this.#live;
     const settled = state !== undefined && isSettled(state);
@@ -294,7 +303,7 @@ export class Webhook {
     this.#options.onProgress(progress, deadLetter);
   }
 
-  /** Returns the task up to entry `seq`. Continues from the previous call if possible. */
+  /** Returns the task up to entry `seq`, or undefined if it no longer exists. Continues from `#folded`. */
   async #taskAt(seq: number): Promise<Task | undefined> {
     const live = this.#live;
     const folded = await loadUpTo(seq, (after, limit) => live.read(after, limit), this.#folded);

@@ -2,10 +2,10 @@
  * A task store in memory. Its tasks are lost when the process ends.
  *
  * Each task is in several linked lists, called chains. There is one for its scope, one for its state, and one for its
- * context. In each chain, the task whose status changed last is first. So the time for a page depends on the page size
- * and not on the number of tasks, and the total is the length of a chain. The tasks of a context that wait for the
- * client have a chain of their own. For other pairs of filters, and for `updatedSince`, the tasks of one chain are
- * checked and counted one by one.
+ * context. In each chain, the task whose status changed last is first. So the time for a page depends on the page size,
+ * not on the number of tasks. The total is the length of a chain. The tasks of a context that wait for the client have
+ * a chain of their own. For other pairs of filters, and for `updatedSince`, the tasks of one chain are checked and
+ * counted one by one.
  *
  * Each page has the order at the time of its request. If the status of a task changes between the requests for two
  * pages, the task moves to the front. So a task is never listed twice, but may be missing from the later page.
@@ -318,7 +318,7 @@ export class MemoryStore implements TaskStore {
     this.#finishedBytes += task.bytes;
   }
 
-  /** Removes the task from the chains of its current status. */
+  /** Removes the task from all its chains. */
   #unlist(task: StoredTask): void {
     task.scope.remove(task, this.#links);
     if (!task.isFinished) return;
@@ -350,8 +350,8 @@ export class MemoryStore implements TaskStore {
   }
 
   /**
-   * Returns the number of the first task of a page, or undefined if the page is empty. Searches the chain only if the
-   * last task of the previous page has changed or is gone.
+   * Returns the number of the task at which the search for a page begins, or undefined if no task is left. Searches the
+   * chain only if the last task of the previous page has changed or is gone.
    */
   #start(
     { chain, links }: Found,

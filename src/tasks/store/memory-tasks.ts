@@ -116,8 +116,8 @@ export class ScopeIndex implements Scope {
   readonly all = new Chain();
   readonly states = new Map<TaskState, Chain>();
   /**
-   * The tasks of each context. A context with only one task has the number of this task instead of a chain, until its
-   * tasks are listed.
+   * The tasks of each context. For the first task of a context, only its number is kept. A chain is made when a second
+   * task is added or the tasks are listed.
    */
   readonly #contexts = new Map<string, Chain | number>();
   /** The tasks that wait for a client, by state and context. */
@@ -129,7 +129,7 @@ export class ScopeIndex implements Scope {
     this.owner = owner;
   }
 
-  /** Returns a chain that contains all tasks that match the query, or undefined if no task matches. */
+  /** Returns a chain that contains all matching tasks, and perhaps other tasks. If it is undefined, no task matches. */
   chain({ contextId, state }: ListQuery, links: StoreLinks): Found | undefined {
     if (contextId !== undefined && state !== undefined && isInterrupted(state)) {
       return found(this.waiting.get(waitingKey(contextId, state)), links.waiting);
@@ -139,7 +139,7 @@ export class ScopeIndex implements Scope {
     return { chain: this.all, links: links.all };
   }
 
-  /** Adds the task to the front of all its chains: those of the scope, of its context and of its current state. */
+  /** Adds the task to the front of all its chains. */
   add(task: StoredTask, links: StoreLinks): void {
     this.all.add(links.all, task.number);
     chainOf(this.states, task.status.state).add(links.state, task.number);

@@ -19,7 +19,10 @@ export interface SerializedEntry extends LogEntry {
   readonly json?: string | undefined;
 }
 
-/** The tenant and the owner of a task. Every lookup has a scope and finds only the tasks of this scope. */
+/**
+ * The tenant and the owner of a task. Every lookup for a client has a scope and finds only the tasks of this scope.
+ * Methods without a scope are for the server itself.
+ */
 export interface Scope {
   readonly tenant: string;
   readonly owner: string;
@@ -36,7 +39,8 @@ export interface TaskHead extends Scope {
   readonly updatedAt: number;
   readonly createdAt: number;
   /**
-   * Time of a working task's last event, in milliseconds. Set only if it is an artifact event and the store is durable.
+   * Time of the last event of a working task, in milliseconds. Set only if this event is an artifact event and the
+   * store is durable.
    */
   readonly artifactAt?: number | undefined;
   /** Time at which the task expires, in milliseconds. Undefined if it never expires. */
@@ -66,16 +70,17 @@ export interface Append extends Scope {
   /** Rough size of the entries in bytes, for stores that count sizes. */
   readonly bytes?: number;
   /**
-   * The epoch in which this node has claimed the task. If the task has another epoch, the outcome is `conflict`. A new
-   * task with an epoch belongs to this node, and without one to no node. Set only if the store has a `cluster`.
+   * The epoch in which this node has claimed the task. If the task has another epoch, the outcome is `conflict`. If the
+   * append creates the task, the task belongs to this node if there is an epoch, and otherwise to no node. Set only if
+   * the store has a `cluster`.
    */
   readonly epoch?: number | undefined;
 }
 
 /**
- * `conflict`: the last entry, the scope or the epoch of the task is not the expected one, for example because another
- * writer has appended to the task or has claimed it, or a message id is already used. `full`: there is no room for a
- * new task. In both cases, no entry of the append was written.
+ * `conflict`: a message id is already used, or the last entry, the scope or the epoch of the task is not the expected
+ * one. For example, another writer has appended to the task or has claimed it. `full`: there is no room for a new task.
+ * In both cases, no entry of the append was written.
  */
 export type AppendOutcome = 'ok' | 'conflict' | 'full';
 
@@ -110,16 +115,16 @@ export interface PushProgress {
   /** Time of the first failed attempt since the last delivered event, in milliseconds. */
   readonly failingSince?: number | undefined;
   /**
-   * Time of the next attempt, in milliseconds. 0 means now. Undefined if all events were delivered and the task waits
-   * or has ended.
+   * Time of the next attempt, in milliseconds. 0 means now. Undefined if no event is left and the task waits or has
+   * ended.
    */
   readonly dueAt?: number | undefined;
 }
 
 /**
  * A webhook of a task. `version` is the protocol version of the request that set the webhook. Events are sent in this
- * version. If the agent has views, `view` is the name of the view of this request (`LogView.name`), and events are sent
- * in this view.
+ * version. If the agent has views, `view` is the name (`LogView.name`) of the request's view. Events are sent in this
+ * view.
  */
 export interface PushRecord {
   readonly taskId: string;
@@ -199,17 +204,18 @@ export interface StoreRetention {
   finished(query: FinishedQuery): MaybePromise<readonly FinishedTask[]>;
   /**
    * Removes tasks in the given order, in one short transaction. Skips a task that has continued in the meantime.
-   * Returns how many tasks are done. Call it again for the others, because a very large task needs several calls.
+   * Returns how many tasks, from the start of the list, are done. Call it again for the remaining tasks, because a very
+   * large task needs several calls.
    */
   remove(tasks: readonly FinishedTask[]): MaybePromise<number>;
   /** Gives a small part of the free space back to the file system. Returns whether there is more. */
   reclaim(): MaybePromise<boolean>;
 }
 
-// Several processes (nodes) may share the tasks of one store. A task has at most one writer. This is the node in its
-// head, in the epoch in its head. A node claims a task before it appends to the task. The claim raises the epoch. An
-// append with an earlier epoch is refused, so a node that was taken for dead can no longer write. A node is alive while
-// its lease is valid.
+// Several processes (nodes) may share the tasks of one store. A task has at most one writer at a time. The head of the
+// task contains the id of this node and the current epoch. A node claims a task before it appends to the task. The
+// claim raises the epoch. An append with an earlier epoch is refused, so a node that was taken for dead can no longer
+// write. A node is alive while its lease is valid.
 
 /** A task, by its scope and id. */
 export interface TaskKey extends Scope {
@@ -223,7 +229,7 @@ export interface PushKey extends Pick<PushRecord, 'taskId'> {
 
 /** The part of a server that reacts to other nodes. The methods must not throw. */
 export interface ClusterMember {
-  /** Other nodes may have appended to these tasks, or these tasks have another owner. */
+  /** Other nodes may have appended to these tasks, or may have claimed them. */
   changed(taskIds: readonly string[]): void;
   /** Other nodes have saved or removed these webhooks, or now deliver their events. */
   pushChanged(keys: readonly PushKey[]): void;
@@ -250,14 +256,15 @@ export interface StoreCluster {
   leave(): Promise<void>;
 
   /**
-   * Makes this node the owner of a task, and raises its epoch. With `waiting`, claims only a task that no node executes
-   * and that needs no node: it waits for a message or has ended. With `interrupted`, claims only an unfinished task
-   * whose node is gone. Returns the head, or undefined if there is no such task.
+   * Makes this node the owner of a task, and raises its epoch. With `waiting`, claims only a task that waits for a
+   * message, has ended, or belongs to no node. No node executes such a task. With `interrupted`, claims only an
+   * unfinished task whose node is gone. Returns the head, or undefined if there is no such task.
    */
   claim(task: TaskKey, which: 'waiting' | 'interrupted'): Promise<TaskHead | undefined>;
   /**
-   * Claims at most `limit` unfinished tasks whose nodes are gone. After a failure, also returns tasks that this node
-   * owns already, because it may have claimed them without knowing it.
+   * Claims at most `limit` unfinished tasks whose nodes are gone. For some time after a failure or a `release`, also
+   * returns all unfinished tasks that this node owns, because it may have claimed some without knowing it. These do not
+   * count towards `limit`.
    */
   takeOver(limit: number): Promise<readonly TaskHead[]>;
   /**
@@ -267,8 +274,8 @@ export interface StoreCluster {
   release(taskId: string, epoch: number): void;
 
   /**
-   * Reports a task when its log has more entries than `seen` returns, until `unwatch` is called. If the store was
-   * unavailable when the entries were read, the task is reported again.
+   * Calls `ClusterMember.changed` for a task when its log may have more entries than `seen` returns, until `unwatch` is
+   * called. If the entries could not be read after the call, calls it again.
    */
   watch(taskId: string, seen: () => number): void;
   unwatch(taskId: string): void;
@@ -278,8 +285,8 @@ export interface StoreCluster {
    * in time. Then the request may or may not have been executed. Rejects with the signal's reason if the signal is
    * aborted.
    *
-   * With `secrecy`, the request is stored encrypted. Without a key, it is refused with an A2AError if secrecy is
-   * required, and otherwise it is stored in plain text.
+   * With `secrecy`, the request is stored encrypted. If there is no key, a request with `required` is refused with an
+   * A2AError, and a request with `preferred` is stored in plain text.
    */
   ask(
     node: string,
@@ -305,8 +312,9 @@ export interface TaskStore {
   readonly durable: boolean;
 
   /**
-   * Writes the appends in one transaction, in their order. A batch may have several appends to one task. Returns one
-   * outcome for each append. Throws only if nothing was written.
+   * Writes the appends in their order. A batch may have several appends to one task. Returns one outcome for each
+   * append. A store in this process writes them in one transaction, and throws only if nothing was written. If a store
+   * on a database server throws, the appends may or may not have been written.
    */
   append(batch: readonly Append[]): MaybePromise<readonly AppendOutcome[]>;
 
@@ -339,20 +347,23 @@ export interface TaskStore {
   /**
    * Saves a webhook. Replaces the webhook with the same id, but keeps its dead letters up to `progress.cursor`.
    *
-   * An append to a task that waits or has ended (`isSettled`) also sets an undefined `dueAt` of the task's webhooks to
-   * 0, in the same transaction. So the events of a task that continues are delivered even if the process ends right
-   * after the append.
+   * If a task waits or has ended (`isSettled`), an append to it also makes its webhooks without a `dueAt` due. It sets
+   * their `dueAt` to 0, in the same transaction. So the new events are delivered even if the process ends right after
+   * the append.
    */
   savePush(record: PushRecord): MaybePromise<void>;
   /** Returns the task's webhooks in the order in which they were first saved. */
   listPush(taskId: string): MaybePromise<readonly PushRecord[]>;
   deletePush(taskId: string, configId: string): MaybePromise<void>;
   /**
-   * Saves the progress of webhooks in one transaction. Ignores webhooks that do not exist. If `dueAt` is undefined, but
-   * the task has entries after the cursor, stores 0, because the task has continued in the meantime.
+   * Saves the progress of webhooks in one transaction. Ignores webhooks that do not exist. If `dueAt` is undefined
+   * although the task has entries after the cursor, the task has continued in the meantime. Then 0 is stored.
    */
   savePushProgress(changes: readonly PushChange[]): MaybePromise<void>;
-  /** Returns the webhooks of all scopes that have a `dueAt`, earliest first. */
+  /**
+   * Returns the webhooks of all scopes that have a `dueAt`, earliest first. Leaves out webhooks to which another node
+   * delivers events.
+   */
   duePush(query: DueQuery): MaybePromise<readonly DuePush[]>;
   /** Returns dead letters, newest first. */
   deadLetters(query: DeadLetterQuery): MaybePromise<readonly DeadLetter[]>;

@@ -2,9 +2,9 @@
  * Tells the person at the terminal that a call waits or a turn has ended, by the bell and by a desktop notification of
  * the terminal (OSC 9 or OSC 777).
  *
- * Terminals that support it report when they get and lose the focus (mode 1004). In the mode `unfocused`, the person is
- * not told while the terminal has the focus. Without reports, a person who has typed something lately counts as present
- * and is not told.
+ * Some terminals can report when they get and lose the focus (mode 1004). In the mode `unfocused`, the person is not
+ * told while the terminal has the focus. Without reports, a person who has typed something in the last PRESENT_MS
+ * counts as present, and is not told either.
  */
 import { cleanLine, titleOf, type Attention } from '../../display/index.ts';
 import type { TuiOptions } from './options.ts';

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
 import { test, type TestContext } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import type { ToolCallConfirmation } from '../../protocol/development-tool/index.ts';
 import { editCall, COMMANDS } from '../../../test/tui/demo.ts';
 import {
   PHONE,
@@ -254,6 +257,73 @@ test('Esc leaves the text field of a reason without rejecting, and keeps the tex
   assert.equal(controller.ui.dialog.focus, 'options');
   assert.equal(asking(controller.ui).length, 1);
   assert.equal(controller.ui.composer.buffer.text, 'because');
+});
+
+test('keys that arrive together never choose an option, wherever the focus is', async (t) => {
+  const tab = press('tab');
+  const down = press('down');
+  const one = press('text', { text: '1' });
+  const starts = [[], [tab], [tab, press('text', { text: 'because' })]];
+  const inputs = [
+    [tab, enter],
+    [tab, one],
+    [tab, down, enter],
+    [escape, one],
+    [press('backspace'), tab, enter],
+  ];
+  const tried = starts.flatMap((before) => inputs.map((together) => ({ before, together })));
+  await Promise.all(
+    tried.map(async ({ before, together }) => {
+      const { session, controller, type, opened } = open(t);
+      void session.ask(editCall('e'));
+      await opened();
+      type(...before);
+      const sent: ToolCallConfirmation[] = [];
+      session.confirm = async (answer) => {
+        sent.push(answer);
+      };
+      controller.keys(together);
+      assert.deepEqual(sent, [], JSON.stringify({ before, together }));
+      assert.equal(asking(controller.ui).length, 1);
+    }),
+  );
+});
+
+test('two Esc keys that arrive together leave the text field of a reason, and do not reject', async (t) => {
+  const { session, controller, type, opened } = open(t);
+  void session.ask(editCall('e'));
+  await opened();
+  type(press('tab'), 'because');
+  controller.keys([escape, escape]);
+  assert.equal(controller.ui.dialog.focus, 'options');
+  assert.equal(asking(controller.ui).length, 1);
+});
+
+test('arrow keys that arrive together move the selection of a dialog', async (t) => {
+  const { session, controller, opened } = open(t);
+  void session.ask(editCall('e'));
+  await opened();
+  controller.keys([press('down'), press('down')]);
+  assert.deepEqual([controller.ui.dialog.focus, controller.ui.dialog.selected], ['options', 2]);
+});
+
+test('a session that ends while the editor is open leaves no listener on the input', async (t) => {
+  const stdin = new PassThrough();
+  const stdout = new PassThrough();
+  const { promise: closed, resolve: close } = Promise.withResolvers<string | undefined>();
+  const { session, controller, done, type } = open(t, {
+    stdin: stdin as unknown as NodeJS.ReadStream,
+    stdout: stdout as unknown as NodeJS.WriteStream,
+    alerts: { terminal: () => 'off' },
+    editor: () => closed,
+  });
+  controller.alerts.start();
+  type(press('text', { text: 'g', ctrl: true }));
+  await session.close();
+  assert.equal(await done, 'ended');
+  close('late');
+  await setImmediate();
+  assert.equal(stdin.listenerCount('data'), 0);
 });
 
 test('the option modify opens the editor', async (t) => {

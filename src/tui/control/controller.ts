@@ -2,10 +2,10 @@
  * Handles key presses, and calls the methods of the session. Stores the state of the screen (`ui`) and notifies
  * listeners when the state changes.
  *
- * A key goes to the topmost open element, which is an overlay (overlays.ts), a dialog or the text field. Esc closes an
+ * Most keys go to the topmost open element: an overlay (overlays.ts), a dialog or the text field. Esc closes an
  * overlay, and rejects the request of a dialog that has the focus. If nothing is open, Esc stops the person's own
- * command or, if none runs, cancels the turn. A second Esc after that opens the rewind menu. Ctrl-C clears the text
- * field and closes overlays, and a second Ctrl-C leaves.
+ * command. If no such command runs, Esc cancels the turn, and a second Esc opens the rewind menu. Ctrl-C clears the
+ * text field and closes overlays, and a second Ctrl-C leaves.
  */
 import { reasonOf } from '../../base/index.ts';
 import type { LiveSession } from '../../live/client/index.ts';
@@ -16,6 +16,8 @@ import {
   Answers,
   cancelOption,
   isInWords,
+  NO_EDITOR,
+  OPENING_MS,
   type CallEntry,
   type SessionAction,
   isBusy,
@@ -45,11 +47,6 @@ import { asking, NO_DIALOG, type DialogFocus, type Ui } from '../view/ui.ts';
 
 /** Time after a typed key during which a dialog that opens does not get the keys. */
 const TYPING_MS = 1000;
-/**
- * A dialog takes keys only after it was on the screen for this long without a key press. A person who presses a key
- * earlier may not have seen the dialog yet.
- */
-const OPENING_MS = 400;
 
 type Suspend = (run: () => Promise<void>) => Promise<void>;
 
@@ -71,8 +68,8 @@ export class Controller implements TextHost {
   #clear: () => void = () => {};
   #typedAt = -Infinity;
   /**
-   * Whether more keys arrived together with the current key and will be handled after it. If the current key moved the
-   * focus to the dialog, those keys would answer the dialog.
+   * Whether more keys follow that arrived together with the current key. If the current key moved the focus to the
+   * options of a dialog, the following keys could choose an option.
    */
   #more = false;
   /** The dialog that is on the screen. */
@@ -124,7 +121,10 @@ export class Controller implements TextHost {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Stores the drawn dialog and the drawn scroll position, which is limited to the content. */
+  /**
+   * Stores which dialog was drawn, and the scroll position at which the pane was drawn. The drawn position is never
+   * beyond the end of the content.
+   */
   drew({ scroll, dialog }: Pick<ScreenFrame, 'scroll' | 'dialog'>): void {
     const { pane } = this.#ui;
     if (pane && scroll !== undefined && pane.scroll !== scroll) {
@@ -202,15 +202,20 @@ export class Controller implements TextHost {
   }
 
   /**
-   * Handles the keys of one input event. Several keys that arrive together were typed ahead, or pasted by a terminal
-   * that does not mark pastes. They never choose an option of a dialog.
+   * Handles keys that arrived together. If there are several keys, they were typed ahead, or pasted by a terminal that
+   * does not mark pastes. They never choose an option of a dialog, except that several Esc keys may reject. With
+   * `isBeforePaste`, a pasted text arrived together with the keys and follows them.
    */
-  keys(keys: readonly KeyPress[]): void {
-    const together = keys.length > 1 && keys.some(({ name }) => name !== 'escape');
+  keys(keys: readonly KeyPress[], isBeforePaste = false): void {
+    const together =
+      (keys.length > 1 || isBeforePaste) && keys.some(mayChoose) && !keys.every(isEscape);
     if (together && this.#ui.dialog.focus === 'options') this.#focus('draft');
     for (const [index, each] of keys.entries()) {
-      this.#more = together && index < keys.length - 1;
+      this.#more = together && (isBeforePaste || index < keys.length - 1);
+      const { focus } = this.#ui.dialog;
       this.key(each);
+      // This key has left the text field for the options. The keys after it would choose one, so they are dropped.
+      if (focus === 'answer' && this.#ui.dialog.focus === 'options') return;
     }
   }
 
@@ -231,7 +236,7 @@ export class Controller implements TextHost {
   change(changes: Partial<Ui>): void {
     const { state } = this.#store;
     const busySince = isBusy(state) ? (this.#ui.busySince ?? Date.now()) : undefined;
-    // When the mode of the session changes, the mode that was chosen here is no longer shown in its place.
+    // When the session's mode changes, the screen shows it, and no longer the mode that was chosen here.
     const isSet = state.approval !== this.#ui.state.approval && { mode: undefined };
     const ui: Ui = { ...this.#ui, ...isSet, ...changes, state, busySince };
     const [asked] = asking(ui);
@@ -285,8 +290,8 @@ export class Controller implements TextHost {
   }
 
   #submit(text: string): void {
-    // If a dialog is open, the person may continue to type. So a dialog that opens within TYPING_MS does not get the
-    // keys either.
+    // Submitting ends the typing, so the next dialog may take the keys. But if a dialog is already open, the person may
+    // continue to type. Then a dialog that opens within TYPING_MS does not get the keys.
     this.#typedAt = this.#ui.dialog.request === '' ? -Infinity : performance.now();
     this.#options.history?.add(text);
     const [entry] = this.#ui.dialog.focus === 'answer' ? asking(this.#ui) : [];
@@ -294,7 +299,7 @@ export class Controller implements TextHost {
     this.#focus('draft');
   }
 
-  /** Returns whether the person is writing, so that a dialog that opens must not get the keys. */
+  /** Returns whether the person is typing. If so, a dialog that opens does not get the keys. */
   #isTyping({ composer }: Ui): boolean {
     const recently = performance.now() - this.#typedAt < TYPING_MS;
     return recently || composer.buffer.text !== '' || composer.search !== undefined;
@@ -431,7 +436,7 @@ export class Controller implements TextHost {
 
   async #editPrompt(): Promise<void> {
     if (!this.#options.editor) {
-      this.notice('info', 'No editor is configured. Set $EDITOR.');
+      this.notice('info', NO_EDITOR);
       return;
     }
     const text = await this.#edit(textIn(this.#ui.composer), 'prompt.md');
@@ -447,8 +452,18 @@ export class Controller implements TextHost {
         saved = await this.#options.editor?.(text, fileName);
       });
     } finally {
-      this.alerts.start();
+      // If the person has left in the meantime, or the session has ended, `run` has stopped the alerts for good.
+      if (!this.#left) this.alerts.start();
     }
     return saved;
   }
+}
+
+/** Returns whether a dialog may choose an option because of this key. */
+function mayChoose({ name }: KeyPress): boolean {
+  return name === 'enter' || name === 'escape' || name === 'text';
+}
+
+function isEscape({ name }: KeyPress): boolean {
+  return name === 'escape';
 }

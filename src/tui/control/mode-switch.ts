@@ -3,7 +3,7 @@
  * stopped pressing the key, so that only the mode that they stopped at is in the log of the session.
  */
 const SETTLED_MS = 700;
-/** The modes in the order of the key. The mode yolo is not among them, so that it is never chosen by mistake. */
+/** The modes in the order in which the key chooses them. Without yolo, so that nobody chooses it by mistake. */
 const CYCLE = ['ask', 'auto-edit', 'plan'] as const;
 
 export interface ModeSwitchOptions {
@@ -32,7 +32,10 @@ export class ModeSwitch {
     this.#timer = setTimeout(() => this.settle(current), SETTLED_MS);
   }
 
-  /** Sends the chosen mode now, if there is one. Called before a prompt, which must run in the mode that is shown. */
+  /**
+   * Sends the chosen mode now, unless there is none or it is the current mode. Called before a prompt is sent, because
+   * the prompt must run in the mode that is shown.
+   */
   settle(current: string): void {
     clearTimeout(this.#timer);
     const chosen = this.#chosen;

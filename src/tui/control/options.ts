@@ -6,7 +6,7 @@ import type { PickerItem } from '../input/picker.ts';
 export interface PromptHistory {
   /** Earlier prompts, oldest first. */
   readonly entries: readonly string[];
-  /** Called with each prompt that is sent. Must not throw. */
+  /** Called with each text that the person sends, such as a prompt. Must not throw. */
   add(prompt: string): void;
 }
 
@@ -22,14 +22,14 @@ export interface TuiOptions {
   readonly files?: ((prefix: string) => Promise<readonly string[]>) | undefined;
   /**
    * Runs a command in the person's own shell. Only the terminal in the process of the agent can do this. `problem` is
-   * the reason why the command was stopped, if it did not end by itself. Rejects only if the command cannot be started.
+   * the reason why the command was stopped, if it did not end by itself. Rejects if the command cannot be run.
    */
   readonly shell?:
     | ((
         command: string,
         options: {
           readonly signal: AbortSignal;
-          /** Called with the end of the output. */
+          /** Called with the end of the output so far. */
           readonly onOutput: (recent: string) => void;
         },
       ) => Promise<{
@@ -53,15 +53,15 @@ export interface TuiOptions {
   /** The URL of the session, if it runs in another process. */
   readonly attachedTo?: string | undefined;
   /**
-   * Returns the reason for a failure by its correlation id. Only the terminal in the process of the agent can provide
-   * the reason. Other clients show the id.
+   * Returns the reason for a failure by its correlation id. Only the terminal in the process of the agent has this
+   * function. Other clients show the text that the agent sends.
    */
   readonly causeOf?: ((correlationId: string) => string | undefined) | undefined;
   /** Notices for the person who runs the agent. Only the terminal in the process of the agent gets them. */
   readonly notices?: OwnerNotices | undefined;
   /**
-   * Runs `/remote` with these words, and returns the text to show and the link for another device. Only the terminal in
-   * the process of the agent can do this. Rejects with an error that the person can read.
+   * Runs `/remote` with these words. Returns the text to show and, unless sharing has ended, the link for another
+   * device. Only the terminal in the process of the agent can do this. Rejects with an error that the person can read.
    */
   readonly remote?:
     | ((words: readonly string[]) => Promise<{ readonly text: string; readonly url?: string }>)
@@ -70,7 +70,7 @@ export interface TuiOptions {
   readonly prompt?: string | undefined;
   /** Whether to run `/remote` at the start. */
   readonly remoteAtStart?: boolean | undefined;
-  /** How the person is told that a call waits or a turn has ended. By default, they are not. */
+  /** How the person is told that a call waits or a turn has ended. By default, the person is not told. */
   readonly alerts?:
     | {
         /** When the terminal rings its bell and shows a notification. */

@@ -1,6 +1,6 @@
 /**
- * The elements above the text field that take all keys while they are open: the rewind menu, a pane, and the picker of
- * checkpoints.
+ * The elements above the text field that take all keys except Ctrl-C and Ctrl-L while they are open: the rewind menu, a
+ * pane, and the picker of checkpoints.
  */
 import type { LiveSession } from '../../live/client/index.ts';
 import { isCtrl, STEPS, type KeyPress } from '../input/keys.ts';
@@ -125,7 +125,7 @@ export class Overlays {
     }
     this.#host.change({ pane: undefined });
     const toggles = key.name === 'escape' || isCtrl(key, 't') || isCtrl(key, 'o');
-    // If the pane has covered a dialog, the key is not handled again, because it cannot be meant as the answer.
+    // The key also goes to the element below the pane. A dialog does not get it, because the pane covered the dialog.
     if (!toggles && asking(this.#host.ui).length === 0) this.#host.key(key);
   }
 }

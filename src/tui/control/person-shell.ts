@@ -10,7 +10,7 @@ import type { TuiOptions } from './options.ts';
 
 export interface PersonShellOptions {
   readonly shell: TuiOptions['shell'];
-  /** Called when the command starts, prints something or ends. */
+  /** Called when the command starts or prints something, and with undefined when it has ended. */
   readonly running: (command: Ui['command']) => void;
   /** Called with the finished command. */
   readonly ended: (call: ToolCall) => void;
@@ -36,7 +36,8 @@ export class PersonShell {
     const { shell, running, ended } = this.#options;
     if (!shell) throw new Error(ONLY_HERE);
     if (command === '') throw new Error('Write a command after the !, for example !git status.');
-    if (this.#current) throw new Error('A command is still running. Esc stops it.');
+    if (this.#current)
+      throw new Error('A command is still running. Wait until it has ended, or stop it.');
     const current = new AbortController();
     this.#current = current;
     const since = Date.now();

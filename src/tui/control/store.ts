@@ -1,6 +1,6 @@
 /**
- * Holds the session's state. Each item changes the state immediately, but the listener is called at most once per
- * frame.
+ * Holds the session's state. After the reducer is loaded, each item changes the state immediately. But the listener is
+ * called at most once per frame, unless other code calls `flush`.
  */
 import type { LiveSession } from '../../live/client/index.ts';
 import type { TuiOptions } from './options.ts';

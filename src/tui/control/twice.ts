@@ -12,7 +12,7 @@ export class Twice {
     this.#onHint = onHint;
   }
 
-  /** Returns true for the second press. */
+  /** Returns whether this is the second press for the same action within TWICE_MS. If not, shows the hint. */
   press(action: TwiceAction, hint: string): boolean {
     const second = this.#armed?.action === action;
     this.clear();

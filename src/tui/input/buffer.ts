@@ -1,8 +1,8 @@
-/** A text with a cursor, and the editing operations. The cursor is never inside a grapheme. */
+/** A text with a cursor, and the editing operations. Moving the cursor never leaves it inside a grapheme. */
 import type { EditedText } from '../../display/index.ts';
 import { graphemes, graphemeWidth, widthOf } from '../text/width.ts';
 
-/** Maximum length of the text. Longer input is truncated. */
+/** Maximum length of the text after `insert`. Input that exceeds it is dropped. */
 export const MAX_TEXT = 100_000;
 
 export type TextBuffer = EditedText;
@@ -57,7 +57,7 @@ export function wordRight({ text, cursor }: TextBuffer): TextBuffer {
 }
 
 export function lineStart({ text, cursor }: TextBuffer): TextBuffer {
-  return { text, cursor: text.lastIndexOf('\n', cursor - 1) + 1 };
+  return { text, cursor: text.slice(0, cursor).lastIndexOf('\n') + 1 };
 }
 
 export function lineEnd({ text, cursor }: TextBuffer): TextBuffer {
@@ -70,7 +70,7 @@ export function up(buffer: TextBuffer): TextBuffer | undefined {
   const start = lineStart(buffer).cursor;
   if (start === 0) return undefined;
   const above = lineStart({ ...buffer, cursor: start - 1 }).cursor;
-  return { ...buffer, cursor: Math.min(above + buffer.cursor - start, start - 1) };
+  return atColumn(buffer, above, start - 1, buffer.cursor - start);
 }
 
 /** Moves to the line below, to the same column if possible. Returns undefined in the last line. */
@@ -79,7 +79,17 @@ export function down(buffer: TextBuffer): TextBuffer | undefined {
   if (end === buffer.text.length) return undefined;
   const column = buffer.cursor - lineStart(buffer).cursor;
   const last = lineEnd({ ...buffer, cursor: end + 1 }).cursor;
-  return { ...buffer, cursor: Math.min(end + 1 + column, last) };
+  return atColumn(buffer, end + 1, last, column);
+}
+
+/** Moves to a column of the line between two offsets. Inside a grapheme, moves to the start of the grapheme. */
+function atColumn({ text }: TextBuffer, start: number, end: number, column: number): TextBuffer {
+  let cursor = start;
+  for (const { length } of graphemes(text.slice(start, end))) {
+    if (cursor + length > start + column) break;
+    cursor += length;
+  }
+  return { text, cursor };
 }
 
 /** Deletes the text between the cursor and the position to which `move` moves the cursor. */

@@ -50,6 +50,21 @@ test('the usual editing keys work', () => {
   assert.equal(after(start, '👩‍👩‍👧', press('backspace')).buffer.text, '');
 });
 
+test('the arrows never move into a grapheme', () => {
+  const newLine = press('enter', { shift: true });
+  const up = after(start, '👍👍', newLine, 'a', press('up'), 'x');
+  assert.equal(up.buffer.text, 'x👍👍\na');
+  const down = after(start, 'abc', newLine, '👩‍🚀d', press('up'), press('down'), 'x');
+  assert.equal(down.buffer.text, 'abc\nx👩‍🚀d');
+});
+
+test('a text that starts with a line break has an empty first line', () => {
+  const first = after(start, press('enter', { shift: true }), 'a', press('up'));
+  assert.equal(first.buffer.cursor, 0);
+  assert.equal(after(first, press('home')).buffer.cursor, 0);
+  assert.equal(after(first, ctrl('u')).buffer.text, '\na');
+});
+
 test('arrows browse earlier prompts and return to the draft', () => {
   const up = press('up');
   const down = press('down');
@@ -67,6 +82,8 @@ test('Ctrl-R searches earlier prompts, newest first', () => {
   assert.equal(after(start, r, 'THING', press('enter')).buffer.text, 'second thing');
   assert.equal(after(start, 'draft', r, 'ir', press('escape')).buffer.text, 'draft');
   assert.equal(after(start, r, 'nowhere').search?.at, -1);
+  assert.equal(after(start, r, 'ir😀', press('backspace')).search?.query, 'ir');
+  assert.equal(after(start, r, press('backspace')).search?.query, '');
 });
 
 test('Tab or Enter accepts a completion, and Enter sends a text that is already complete', () => {

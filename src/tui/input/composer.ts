@@ -1,6 +1,6 @@
 /**
- * The text field: its text, the prompt history (↑, ↓, Ctrl-R) and the completions. The functions are pure. Each key
- * results in a new state. Enter also results in the prompt to send.
+ * The text field: its text, the prompt history (↑, ↓, Ctrl-R) and the completions. The functions are pure: they return
+ * the state after a key. After Enter, they may also return a prompt to send.
  */
 import {
   BLANK,
@@ -19,6 +19,7 @@ import {
   type TextBuffer,
 } from './buffer.ts';
 import type { Choice } from '../../display/index.ts';
+import { withoutLast } from '../text/width.ts';
 import { isCtrl, type KeyPress } from './keys.ts';
 import {
   expandPastes,
@@ -228,7 +229,7 @@ function searchKey(
     return { composer: { buffer, past, pastes, search: { query: wanted, at: hit, draft } } };
   };
   if (isCtrl(key, 'r')) return find(query, at < 0 ? past.length : at);
-  if (key.name === 'backspace') return find(query.slice(0, -1), past.length);
+  if (key.name === 'backspace') return find(withoutLast(query), past.length);
   if (key.name === 'text' && !key.ctrl && !key.alt) return find(query + key.text, past.length);
   if (key.name === 'escape') return { composer: { buffer: draft, past, pastes } };
   return { composer: { buffer: composer.buffer, past, pastes } };

@@ -62,6 +62,7 @@ test('one event can contain several keys, Enter included', () => {
 
 test('a menu works with arrows and with numbers', () => {
   assert.deepEqual(menuKey(0, 3, press('up')), { selected: 2 });
+  assert.deepEqual(menuKey(-1, 3, press('up')), { selected: 2 });
   assert.deepEqual(menuKey(2, 3, press('down')), { selected: 0 });
   assert.deepEqual(menuKey(1, 3, press('enter')), { chosen: 1 });
   assert.deepEqual(menuKey(0, 3, press('text', { text: '3' })), { chosen: 2 });
@@ -87,4 +88,11 @@ test('typing filters the list of sessions', () => {
   );
   assert.deepEqual(pickerKey(picker, press('enter')), { picked: 's2' });
   assert.deepEqual(pickerKey(picker, press('escape')), { picked: undefined });
+});
+
+test('Backspace removes a whole emoji from the query of a picker', () => {
+  const picker: Picker = { title: 'Sessions', items: [], query: 'a👩‍💻', selected: 0 };
+  const step = pickerKey(picker, press('backspace'));
+  assert.ok('picker' in step);
+  assert.equal(step.picker.query, 'a');
 });

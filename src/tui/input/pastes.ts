@@ -5,7 +5,10 @@
  */
 import { MAX_TEXT } from './buffer.ts';
 
-/** The pasted texts. The mark of the paste at index 0 is the first character of the private range. */
+/**
+ * The pasted texts. The character that stands for a paste is its mark: the first character of the private range for
+ * index 0, the second for index 1, and so on.
+ */
 export type Pastes = readonly string[];
 
 export const NO_PASTES: Pastes = [];
@@ -15,7 +18,7 @@ const MARKS = /[\u{f0000}-\u{f003f}]/gu;
 const MAX_PASTES = 64;
 /** Maximum length of all pastes in one prompt. */
 const MAX_PASTED = 10 * MAX_TEXT;
-/** A paste with more lines, or more characters, is shown as a label. */
+/** A paste that has more lines or more characters than these limits is shown as a label. */
 const MAX_SHOWN_LINES = 8;
 const MAX_SHOWN_CHARS = 2000;
 

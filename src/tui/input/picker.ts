@@ -1,5 +1,6 @@
 /** Handles the keys of a picker. Typing filters the list, and the arrows move the selection. */
 import type { StyledLine } from '../../display/index.ts';
+import { withoutLast } from '../text/width.ts';
 import { isCtrl, STEPS, type KeyPress } from './keys.ts';
 
 /** An item to choose: a session that can be resumed, or a checkpoint. */
@@ -43,7 +44,7 @@ export function pickerKey(picker: Picker, key: KeyPress): PickerStep {
     const last = Math.max(0, found.length - 1);
     return { picker: { ...picker, selected: Math.min(last, Math.max(0, picker.selected + step)) } };
   }
-  if (key.name === 'backspace') return search(picker.query.slice(0, -1));
+  if (key.name === 'backspace') return search(withoutLast(picker.query));
   if (key.name === 'text' && !key.ctrl && !key.alt) return search(picker.query + key.text);
   const item = key.name === 'enter' ? found[picker.selected] : undefined;
   return item ? { picked: item.id } : { picker };

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import { render } from 'ink-testing-library';
 import { editCall } from '../../../test/tui/demo.ts';
 import { PHONE, ScriptedSession, TERMINAL } from '../../../test/tui/scripted-session.ts';
+import { within } from '../../../test/support/within.ts';
 import { line } from '../../display/index.ts';
 import { Controller } from '../control/controller.ts';
 import { NONE } from '../text/theme.ts';
 import { AppScreen } from './app.tsx';
-import { PickerScreen } from './picker.tsx';
+import { PickerScreen, pickSession } from './picker.tsx';
 
 function open(t: TestContext) {
   const session = new ScriptedSession();
@@ -107,4 +109,23 @@ test('the picker filters the sessions and returns the selected one', async () =>
   assert.equal(await promise, 'two');
   await seen(screen, /^$/);
   screen.unmount();
+});
+
+test('a terminal that is too narrow for the picker does not stop the program', async () => {
+  const stdin = Object.assign(new PassThrough(), {
+    isTTY: true,
+    setRawMode: () => stdin,
+    ref: () => stdin,
+    unref: () => stdin,
+  });
+  const stdout = Object.assign(new PassThrough(), { isTTY: true, columns: 2, rows: 20 });
+  const items = [{ id: 'one', title: 'Fix it', when: 'now', preview: [line('Fixed')] }];
+  const picked = pickSession(items, {
+    stdin: stdin as unknown as NodeJS.ReadStream,
+    stdout: stdout as unknown as NodeJS.WriteStream,
+    environment: {},
+  });
+  stdout.resume();
+  stdin.write('\r');
+  assert.equal(await within('the choice', picked), 'one');
 });

@@ -11,10 +11,10 @@ import {
 } from 'ink';
 import { useEffect, useState, useSyncExternalStore } from 'react';
 import type { Controller } from '../control/controller.ts';
-import { keysOf } from '../input/keys.ts';
+import { keysOf, type KeyPress } from '../input/keys.ts';
 import type { TuiOptions } from '../control/options.ts';
 import type { Theme } from '../text/theme.ts';
-import type { View } from '../view/view.ts';
+import { MIN_WIDTH, type View } from '../view/view.ts';
 import { frame } from '../view/frame.ts';
 import { History } from './history.tsx';
 import { Lines } from './lines.tsx';
@@ -23,8 +23,6 @@ const SPINNER = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', 
 const SPINNER_MS = 120;
 /** How long the size of the terminal must stay the same before the screen is drawn again. */
 const RESIZED_MS = 60;
-/** Minimum width for layout, even if the terminal is narrower. */
-const MIN_WIDTH = 20;
 
 export interface AppScreenProps {
   readonly controller: Controller;
@@ -126,13 +124,43 @@ function useRenderers(): View['renderers'] | undefined {
 
 function useKeys(controller: Controller): void {
   const { suspendTerminal } = useApp();
+  const [together] = useState(() => new KeysTogether(controller));
   useInput((input, key) => {
-    if (!controller.alerts.isReport(input)) controller.keys(keysOf(input, key));
+    if (!controller.alerts.isReport(input)) together.add(keysOf(input, key));
   });
-  usePaste((text) => controller.paste(text));
+  usePaste((text) => {
+    together.flush(true);
+    controller.paste(text);
+  });
   useEffect(() => {
     controller.useTerminal((run) => suspendTerminal(run));
     // Ink reads the input by now.
     controller.alerts.start();
   }, [controller, suspendTerminal]);
+}
+
+/**
+ * Passes the keys that arrive together to the controller in one call. Ink splits the input from the terminal, for
+ * example at the escape sequence of an arrow key, and reports each piece in its own input event.
+ */
+class KeysTogether {
+  readonly #controller: Controller;
+  #keys: KeyPress[] = [];
+
+  constructor(controller: Controller) {
+    this.#controller = controller;
+  }
+
+  add(keys: readonly KeyPress[]): void {
+    // Ink reports all pieces synchronously, so a microtask runs after the last one.
+    if (this.#keys.length === 0) queueMicrotask(() => this.flush());
+    this.#keys.push(...keys);
+  }
+
+  /** `isBeforePaste`: a pasted text arrived together with the keys and follows them. */
+  flush(isBeforePaste = false): void {
+    const keys = this.#keys;
+    this.#keys = [];
+    if (keys.length > 0) this.#controller.keys(keys, isBeforePaste);
+  }
 }

@@ -29,7 +29,7 @@ export const History = memo(
     const [skipped] = useState(() =>
       redrawn ? aboveScreen(entries, view) : Math.max(0, entries.length - MAX_PAST),
     );
-    // The entries above the screen stay in the scrollback of the terminal, with the head.
+    // The head and the entries above the screen stay in the scrollback of the terminal.
     const hasHead = !redrawn || skipped === 0;
     const items = useMemo(
       () => [...(hasHead ? ['head' as const] : []), ...entries.slice(skipped)],
@@ -51,7 +51,7 @@ export const History = memo(
       </Static>
     );
   },
-  // Printed entries are not redrawn when the width or the list of clients changes.
+  // A change of the width or of the list of clients alone does not draw printed entries again.
   (before, after) => before.entries === after.entries && before.theme === after.theme,
 );
 
@@ -67,7 +67,7 @@ function headLines(workspace: string, skipped: number, { width }: View): StyledL
   return [...wrap(title, width), EMPTY, ...(skipped > 0 ? [note] : [])];
 }
 
-/** Returns the number of entries that are above the screen if the last ones fill it. */
+/** Returns how many of the first entries are above the screen if the last entries fill it. */
 function aboveScreen(entries: readonly Entry[], view: View): number {
   let left = view.height ?? 0;
   let first = entries.length;

@@ -8,6 +8,7 @@ import { themeFor, type Theme } from '../text/theme.ts';
 import { wrap } from '../text/styled-line.ts';
 import { pickerLines } from '../view/picker-lines.ts';
 import type { StyledLine } from '../../display/index.ts';
+import { MIN_WIDTH } from '../view/view.ts';
 import { Lines } from './lines.tsx';
 
 /** A session to resume, with the end of its conversation. */
@@ -48,9 +49,10 @@ export function PickerScreen({ items, theme, onPick }: PickerScreenProps) {
   if (!picker) return <Lines lines={[]} theme={theme} />;
   const { id = '' } = selectedItem(picker) ?? {};
   const said = items.find((item) => item.id === id)?.preview ?? [];
-  const preview = { id, lines: said.flatMap((each) => wrap(each, columns - 4)) };
+  const width = Math.max(MIN_WIDTH, columns);
+  const preview = { id, lines: said.flatMap((each) => wrap(each, width - 4)) };
   // One row stays unused, because a frame as tall as the terminal would scroll.
-  const room = { width: columns, maxRows: rows - 1, keys: KEYS, none: 'No matching session.' };
+  const room = { width, maxRows: rows - 1, keys: KEYS, none: 'No matching session.' };
   return <Lines lines={pickerLines({ ...picker, preview }, room)} theme={theme} />;
 }
 

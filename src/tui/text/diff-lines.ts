@@ -1,4 +1,4 @@
-/** Draws a file change. Each line has its number, a sign (`+` or `-`) and its text. */
+/** Draws a file change. A changed line has its number, a sign (`+` or `-`) and its text. */
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
 import { changeOf, patchLine, type FileChange } from '../../display/text/index.ts';
 import { EMPTY, line, span, type StyledLine, type Tone } from '../../display/index.ts';
@@ -8,7 +8,7 @@ export interface DiffLines extends Omit<FileChange, 'lines'> {
   readonly lines: readonly StyledLine[];
 }
 
-/** Draws a change with `context` unchanged lines around each changed line. */
+/** Draws a change with up to `context` unchanged lines before and after each changed line. */
 export function diffLines(diff: FileDiff, width: number, context?: number): DiffLines {
   const change = changeOf(diff, context);
   const widest = change.lines.reduce(

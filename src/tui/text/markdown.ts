@@ -1,6 +1,6 @@
 /**
- * Renders Markdown for a terminal. The package `marked` parses it. Text is wrapped to the width and keeps its indent.
- * Code keeps its line breaks.
+ * Renders Markdown for a terminal. The package `marked` parses it. Text is wrapped to the width. Wrapped lines have the
+ * same indent as the first line. Code keeps its line breaks.
  */
 import type { Token, Tokens } from 'marked';
 import { decodedEntities, highlight, markdownTokens } from '../../display/text/index.ts';
@@ -112,8 +112,8 @@ const GAP = 2;
 const NARROWEST = 6;
 
 /**
- * Renders a table. Columns are as wide as their content if all fit, and share the width otherwise. In a very narrow
- * terminal, each row is rendered as a list.
+ * Renders a table. If all columns fit, they are as wide as their content. Otherwise, they share the width. In a very
+ * narrow terminal, each row is rendered as a list.
  */
 function table({ header, rows, align }: Tokens.Table, width: number): StyledLine[] {
   const cells = [header, ...rows].map((row) => row.map(({ tokens }) => inline(tokens, {})));
@@ -160,7 +160,7 @@ function narrowTable(cells: readonly (readonly StyledLine[])[], width: number): 
   return out;
 }
 
-/** Shrinks the widest columns until all columns fit. */
+/** Shrinks the widest columns until all columns fit, or until each has the width 1. */
 function shared(wanted: readonly number[], room: number): number[] {
   const widths = [...wanted];
   while (sum(widths) > room) {

@@ -25,7 +25,7 @@ export function gutter(
   return lines.map((each, index) => [...(index === 0 ? first : rest), ...each]);
 }
 
-/** Truncates a line to the width, with `…` at its end. */
+/** Returns the line. If it is wider than `width`, truncates it, with `…` at its end. */
 export function fit(pieces: StyledLine, width: number): StyledLine {
   if (lineWidth(pieces) <= width) return pieces;
   if (width <= 0) return EMPTY;

@@ -12,6 +12,11 @@ export function graphemes(text: string): string[] {
   return Array.from(segmenter.segment(text), ({ segment }) => segment);
 }
 
+/** Returns the text without its last user-perceived character. */
+export function withoutLast(text: string): string {
+  return text.slice(0, text.length - (graphemes(text).at(-1)?.length ?? 0));
+}
+
 export function graphemeWidth(grapheme: string): number {
   if (PRINTABLE_ASCII.test(grapheme)) return grapheme.length;
   if (INVISIBLE.test(grapheme)) return 0;

@@ -63,7 +63,7 @@ const MAX_REASON_LINES = 3;
 
 export interface Activity {
   readonly spinner: string;
-  /** The start time of the turn, and the current time, in milliseconds since 1970. */
+  /** The time when this client first saw the turn, and the current time, in milliseconds since 1970. */
   readonly since: number;
   readonly now: number;
   /** Whether Esc cancels the turn at the moment. */

@@ -10,7 +10,7 @@ export interface BoxFrame {
   readonly tone: Tone;
 }
 
-/** The width of the space and the edge around a note. */
+/** The columns that a note needs besides its text: a space before it, and a space and one `─` after it. */
 const NOTE_EDGES = 3;
 
 export function box(lines: readonly StyledLine[], width: number, frame: BoxFrame): StyledLine[] {
@@ -27,7 +27,7 @@ export function box(lines: readonly StyledLine[], width: number, frame: BoxFrame
   ];
 }
 
-/** Returns the width of the title in a box of this width. A longer title is truncated. */
+/** Returns the maximum width of the title in a box of this width. A longer title is truncated. */
 export function titleRoom(width: number, note: StyledLine): number {
   const right = note.length > 0 ? lineWidth(note) + NOTE_EDGES : 0;
   return Math.max(0, width - 6 - right);

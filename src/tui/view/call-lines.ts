@@ -90,7 +90,10 @@ function textLines(
   return cut(lines, max, keep);
 }
 
-/** Returns the complete output of a call, for the pane. */
+/**
+ * Returns the complete output of a call, for the pane. If the call has no diff and no text, returns the first of these
+ * that it has: the error, the output so far, the structured data, the arguments.
+ */
 export function wholeCall({ call }: CallEntry, view: View): StyledLine[] {
   const { output, error, live_content: live } = call;
   if (output?.diff) return [...view.renderers.diffLines(output.diff, view.width).lines];

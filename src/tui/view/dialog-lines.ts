@@ -45,7 +45,7 @@ export interface DialogLines {
 const EDGES = 2;
 /** Minimum number of rows of a dialog: the edges, two rows of the request, and two options. */
 const MIN_ROWS = EDGES + 4;
-/** Minimum number of rows inside the edges for a blank row before the options. */
+/** If the request is shortened, a blank row before the options is drawn only if there are at least this many rows. */
 const ROOMY = 12;
 
 export function dialogLines(dialog: DialogView, view: View): DialogLines {
@@ -133,7 +133,7 @@ function noteLine({ entry, position: [at, of] }: DialogView, view: View): Styled
   return [...summary, ...space, ...place];
 }
 
-/** Returns the key hints. If there is too little room, leaves out the last ones. */
+/** Returns the key hints. Leaves out those for which there is too little room. */
 function keysFor({ entry, focus }: DialogView, moreOptions: boolean, room: number): string {
   const question = isQuestion(entry);
   if (focus === 'opening') return '';

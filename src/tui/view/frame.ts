@@ -1,8 +1,8 @@
 /**
  * The part of the screen that is redrawn: open entries, dialogs, the text field and the status line.
  *
- * The frame is never taller than the terminal, because a taller one would scroll and flicker. All other parts are laid
- * out first, and the open entries get the remaining rows.
+ * The frame is not taller than the terminal, unless the terminal has only a few rows. A taller frame would scroll and
+ * flicker. All other parts are laid out first, and the open entries get the remaining rows.
  */
 import type { LiveClient } from '../../live/client/index.ts';
 import {
@@ -55,8 +55,8 @@ const MAX_COMPOSER_ROWS = 8;
 const MIN_LIVE_ROWS = 3;
 const NARROW = 52;
 /**
- * In a terminal with fewer rows, a dialog or pane also gets the rows of the running turn and of all but one queued
- * prompt.
+ * In a terminal with fewer rows than this, an open dialog or overlay also gets the rows of the running turn, and of all
+ * queued prompts except one.
  */
 const LOW = 24;
 

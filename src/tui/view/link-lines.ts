@@ -14,15 +14,15 @@ const GAP = 2;
 /** Minimum width of the text beside the code. */
 const MIN_BESIDE = 20;
 /**
- * Rows that the code leaves free in a small terminal. There, the text below the code moves the top of the code out of
- * the screen, and the person scrolls up to scan it.
+ * Minimum number of rows that the code leaves free in a small terminal. There, the text below the code moves the top of
+ * the code out of the screen, and the person scrolls up to scan the code.
  */
 const FEW_ROWS = 5;
 
 /**
  * Returns the code, the text about the link, and the link. The link starts in the first column, so that it can be
- * copied. The text is below the code. If the screen is too low for this, the text is beside the code if the screen is
- * wide enough.
+ * copied. The text is below the code or, on a low and wide screen, beside it. If the code does not fit on the screen,
+ * it is left out.
  */
 export function linkLines(
   { url, code }: ShownLink,
@@ -49,8 +49,8 @@ export function linkLines(
   if (border !== undefined) {
     return [...joined(codeLines(code, border), textBeside(border) ?? []), ...link];
   }
-  // The link and the border above the code may leave the screen, but not the code and the text, which begins below the
-  // border.
+  // The link and the border above the code may leave the screen, but the code and the text must not. So the text begins
+  // below the border.
   border = BORDERS.findLast((each) => textBeside(each, [EMPTY]) && fits(each, INPUT_ROWS - 1));
   if (border !== undefined) {
     return [...link, ...joined(codeLines(code, border), textBeside(border, [EMPTY]) ?? [])];

@@ -13,14 +13,14 @@ const MARGIN = 4;
 
 export interface MenuRoom {
   readonly maxRows?: number | undefined;
-  /** The index of an option that is always drawn, or -1. */
+  /** The index of an option that is drawn whenever there is room for two options, or -1. */
   readonly pinned?: number;
 }
 
 /**
- * Draws the options. If they need more than `maxRows`, shortens each option to one row. The selected option is drawn in
- * full if it fits, because a person must see what Enter chooses. If there are still too many rows, draws only the
- * options near the selected one, and the pinned option.
+ * Draws the options. If they need more than `maxRows`, shortens them to one row each. Only the selected option is still
+ * drawn in full if it fits, because a person must see what Enter chooses. If there are still too many rows, draws only
+ * the options near the selected one, and the pinned option.
  */
 export function menuLines(
   choices: readonly MenuChoice[],

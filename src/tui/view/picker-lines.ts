@@ -1,6 +1,6 @@
 /** Draws a list to choose from (sessions to resume, or checkpoints), and below it a preview of the selected item. */
 import { matching, selectedItem, type Picker } from '../input/picker.ts';
-import { fit, lineWidth } from '../text/styled-line.ts';
+import { cut, fit, lineWidth } from '../text/styled-line.ts';
 import { EMPTY, line, span, type StyledLine, cleanLine } from '../../display/index.ts';
 import { box } from './box.ts';
 
@@ -12,9 +12,9 @@ export interface PickerRoom {
   readonly none: string;
 }
 
-/** The rows of the edges and of the search. */
+/** Number of rows of the two edges and the search. */
 const FIXED = 3;
-/** Minimum number of rows for a preview, with the rule above it. */
+/** Minimum number of rows of a preview, including the rule above it. */
 const MIN_PREVIEW = 4;
 const MIN_LIST = 3;
 
@@ -25,17 +25,17 @@ export function pickerLines(
   const found = matching(picker);
   const inner = width - 4;
   const room = Math.max(1, maxRows - FIXED);
-  // The list gets at most half of the rows, so that the preview is useful.
+  // The list gets at most half of the rows, but at least MIN_LIST, so that there is room for the preview.
   const listed = Math.min(
     Math.max(1, found.length),
     Math.max(MIN_LIST, Math.floor(room / 2)),
     room,
   );
   const rows = listLines(picker, inner, listed);
-  const left = room - rows.length;
+  const list = rows.length > 0 ? rows : [line(none, 'dim')];
+  const left = room - list.length;
   const search: StyledLine = [span('search: ', 'dim'), span(cleanLine(picker.query), 'accent')];
   const about = left >= MIN_PREVIEW ? previewLines(picker, inner, left) : [];
-  const list = rows.length > 0 ? rows : [line(none, 'dim')];
   return box([search, ...list, ...about], width, {
     title: line(picker.title, { bold: true }),
     note: line(`${found.length}`, 'dim'),
@@ -70,11 +70,7 @@ function previewLines(picker: Picker, inner: number, room: number): StyledLine[]
   const item = selectedItem(picker);
   const known = picker.preview && picker.preview.id === item?.id ? picker.preview.lines : undefined;
   const all = item ? (known ?? [line('…', 'dim')]) : [];
-  const rows = room - 1;
-  const more = all.length - rows;
-  const shown =
-    more > 0
-      ? [...all.slice(0, rows - 1), line(`… ${more + 1} more lines`, 'faint')]
-      : [...all, ...Array.from({ length: -more }, () => EMPTY)];
+  const shown = cut(all, room - 1);
+  while (shown.length < room - 1) shown.push(EMPTY);
   return [line('─'.repeat(inner), 'faint'), ...shown.map((each) => fit(each, inner))];
 }

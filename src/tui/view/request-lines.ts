@@ -51,7 +51,7 @@ export function requestLines(call: ToolCall, view: View): RequestLines {
   return request;
 }
 
-/** Returns all lines, for the pane and for `--plain`. */
+/** Returns the place, the summary and all lines, for the pane and for `--plain`. */
 export function wholeRequest(call: ToolCall, view: View): StyledLine[] {
   const { place, lines, summary } = requestLines(call, view);
   return [...place, ...(summary.length > 0 ? [summary] : []), ...lines];
@@ -67,9 +67,9 @@ export interface FittedRequest {
 const ENDS = 3;
 
 /**
- * Returns at most `room` lines. If there is too little room, leaves out the unchanged lines of a diff, then the middle
- * of the remaining lines. Before that, leaves out the place if the title names it and the whole title is on the screen
- * (`hasTitle`).
+ * Returns at most `room` lines. `room` must be at least 2. If not everything fits, leaves out the first of these parts
+ * that makes it fit: the place, the unchanged lines of a diff, both, or the middle of the lines. The place is left out
+ * only if the title names it and the whole title is on the screen (`hasTitle`), or if there is very little room.
  */
 export function fittedRequest(
   call: ToolCall,

@@ -30,8 +30,8 @@ export interface StatusView {
 const MIN_MODEL = 6;
 
 /**
- * The parts of the line, from the widest layout to the narrowest. All layouts contain the mode, and the port or the
- * host of the session.
+ * The parts of the line, from the widest layout to the narrowest. All layouts contain the mode. If the session has a
+ * port, or runs at another host, they also contain the port or the host.
  */
 const LAYOUTS: readonly Layout[] = [
   { usage: 'all', clients: true, model: 'whole' },
@@ -59,7 +59,7 @@ export function statusLine(view: StatusView): StyledLine {
   return fit([span(' '), modeSpan(view.mode ?? view.state.approval)], width);
 }
 
-/** Draws the approval mode. A mode in which fewer questions are asked is marked, also without colours. */
+/** Draws the approval mode. A mode in which changes need fewer approvals is marked, also without colours. */
 function modeSpan(mode: string): StyledText {
   if (mode === 'yolo') return span('⚠ yolo', { tone: 'bad', bold: true });
   if (mode === 'auto-edit') return span('⚠ auto-edit', 'warning');
@@ -116,8 +116,8 @@ function whereText({ a2aPort, attachedTo }: StatusView): string {
 }
 
 /**
- * Returns a text with the number of other clients. If there are very many clients, the session lists only the first
- * ones.
+ * Returns the number of other clients as text. The text has a `+` if the session lists only the first of very many
+ * clients. It is empty if there are no other clients and this terminal neither has a port nor is attached.
  */
 function companyText({ state, self, a2aPort, attachedTo }: StatusView): string {
   const others = state.clients.filter(({ id }) => id !== self.id).length;

@@ -52,7 +52,7 @@ export interface Ui {
   /** Increases when the whole screen has to be drawn again. */
   readonly drawing: number;
   readonly hint: string | undefined;
-  /** The time when the running turn started, or undefined if no turn is running. */
+  /** The time when this terminal first saw the running turn, or undefined if no turn is running. */
   readonly busySince: number | undefined;
 }
 
@@ -78,7 +78,10 @@ export function rewindChoices({ state }: Pick<Ui, 'state'>): readonly RewindChoi
   ];
 }
 
-/** Returns the calls that wait for an answer, the oldest first. The dialog shows the first one. */
+/**
+ * Returns the calls that wait for an answer and that were not answered in this terminal, the oldest first. The dialog
+ * shows the first one.
+ */
 export function asking({ state, answering }: Ui): CallEntry[] {
   return waitingCalls(state).filter(({ call }) => !answering.has(requestId(call)));
 }
@@ -96,7 +99,7 @@ export function thoughtsOfTurn({ state }: Ui): ThoughtEntry[] {
   return entries.slice(since).filter((entry) => entry.kind === 'thought');
 }
 
-/** Returns the last prompt of the person at this terminal. */
+/** Returns the last prompt of the person at this terminal, or undefined if there is none. */
 export function lastPrompt({ state }: Ui, self: string): string | undefined {
   const entries = [...state.log.finished, ...state.log.open];
   const own = entries.findLast(

@@ -3,8 +3,8 @@ import type { EventSource, HelperMark } from '../../protocol/development-tool/in
 import { cleanLine, nameOf, span, type Company, type StyledLine } from '../../display/index.ts';
 
 /**
- * Returns the prefix of a prompt: `[A2A] phone: `, or only the name if the sender is a terminal. Empty for this
- * terminal.
+ * Returns the prefix of a prompt: `[A2A] phone: `, or only the name if the sender is a terminal. Empty for this client
+ * and for an unknown sender.
  */
 export function signature(from: EventSource | undefined, company: Company): StyledLine {
   const name = nameOf(from, company);

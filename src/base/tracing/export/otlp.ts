@@ -19,7 +19,7 @@ const MAX_TRIES = 4;
 const MAX_WAIT_MS = 30_000;
 /** Maximum time that `close` waits. */
 const CLOSE_MS = 3000;
-/** Maximum size of a response of the collector that is read. */
+/** Maximum number of bytes that are read from a response of the collector. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
 const RETRYABLE = new Set([429, 502, 503, 504]);
 /** The values of SpanKind in OTLP. */
@@ -57,7 +57,7 @@ export interface ExporterOptions {
   readonly logger: TraceLog;
   readonly meter?: SpanMeter | undefined;
   readonly lingerMs?: number;
-  /** The delay before the first retry. It doubles with each further retry. */
+  /** The maximum delay before the first retry. It doubles with each further retry. Retry-After takes precedence. */
   readonly retryMs?: number;
 }
 

@@ -1,4 +1,4 @@
-/** The frame around all pages of an agent or a gateway: the navigation, and signing in. */
+/** The frame around all pages of an agent, a gateway or `parley inspect`: the navigation, and signing in. */
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
 import { PageMessage, Problem } from '../parts/problem.tsx';

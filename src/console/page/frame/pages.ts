@@ -1,6 +1,6 @@
 /**
- * The pages. The navigation shows the pages that this server has and that the key may use. The code of a page is loaded
- * when the page is opened.
+ * The pages. The navigation shows the pages that this server has and that the key may use, except the hidden ones. The
+ * code of a page is loaded when the page is opened.
  */
 import type { ComponentType } from 'preact';
 import type { PageProps, Server } from '../server/server.ts';
@@ -17,7 +17,7 @@ export interface PageEntry {
 
 const isAgent = ({ kind }: Server) => kind === 'agent';
 const isGateway = ({ kind }: Server) => kind === 'gateway';
-/** Returns a test for a page of the gateway that needs this scope. */
+/** Returns the `allowed` of a page that only a gateway has, and only for keys with this scope. */
 const withScope = (scope: string) => (server: Server) => isGateway(server) && server.may(scope);
 const isInspector = ({ kind }: Server) => kind === 'inspector';
 const seesTasks = (server: Server) =>
@@ -88,7 +88,7 @@ const PAGES: readonly PageEntry[] = [
   },
 ];
 
-/** Returns the pages for this key, in the order of the navigation. */
+/** Returns the pages that the key may use, including hidden ones, in the order of the navigation. */
 export function pagesFor(server: Server): readonly PageEntry[] {
   return PAGES.filter(({ allowed }) => allowed(server));
 }

@@ -24,11 +24,16 @@ export const UsageAnswer = z.object({
   next: z.number().optional(),
 });
 
+export const BudgetPeriod = z.enum(['day', 'month', 'total']);
+
+/** The scopes that are selected for a new key, if the caller has them. */
+export const NEW_KEY_SCOPES = ['tasks:read', 'tasks:write', 'agents:use', 'cards:read'];
+
 const ShownBudget = z.object({
   tokens: z.number().optional(),
   amount: z.number().optional(),
   currency: z.string().optional(),
-  period: z.enum(['day', 'month', 'total']),
+  period: BudgetPeriod,
 });
 
 const Spent = z.object({ tokens: z.number(), amount: z.number() });

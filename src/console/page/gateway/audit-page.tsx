@@ -140,7 +140,7 @@ function Entries({ entries, onFilter }: EntriesProps) {
           <td class="mono">
             <PageButton
               class="quiet-link"
-              title="Show only changes of this"
+              title={`Show only changes of ${cleanLine(subject)}`}
               onClick={() => onFilter({ subject })}
             >
               {cleanLine(subject)}

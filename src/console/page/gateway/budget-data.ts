@@ -2,7 +2,7 @@
 import type { ShownBudgetStatus, UsageItem } from './api.ts';
 import { utcDay, daysBetween, lastDays, measuredIn, type Measure } from './usage-data.ts';
 
-/** Number of days that are shown of a budget without a period. */
+/** Number of days in the curve of a budget without a period. */
 const DAYS_OF_TOTAL = 90;
 
 export interface BudgetLine {
@@ -28,8 +28,8 @@ export function linesOf({ budget, spent, reserved }: ShownBudgetStatus): BudgetL
 }
 
 /**
- * Returns the days of the current period, until its end. For a budget in total, returns the last DAYS_OF_TOTAL days
- * until today.
+ * Returns the days of the current period, until its end. For a budget without a period, returns the last DAYS_OF_TOTAL
+ * days, including today.
  */
 export function daysOf({ startsOn, resetsAt }: ShownBudgetStatus, now: number): string[] {
   if (startsOn !== undefined && resetsAt !== undefined) {
@@ -41,8 +41,8 @@ export function daysOf({ startsOn, resetsAt }: ShownBudgetStatus, now: number): 
 
 /**
  * Returns the amount that was spent by the end of each day until today, and null for each later day. The value of today
- * is the spent amount of the budget, or the sum of the rows if that is larger. For a budget in total, the first value
- * contains all earlier usage.
+ * is the spent amount of the budget, or the sum of the rows if that is larger. The first value also contains the usage
+ * that is not in the rows. For a budget without a period, this includes all earlier usage.
  */
 export function curveOf(
   line: BudgetLine,

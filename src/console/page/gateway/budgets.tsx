@@ -67,8 +67,8 @@ function BudgetView({ server, workspace, shown, isFirst }: BudgetProps) {
     <li>
       <strong>{nameOf(shown, workspace)}</strong>{' '}
       <span class="dim">
-        {budget.period === 'total' ? 'in total' : `each ${budget.period}`}
-        {passed === undefined ? '' : `, of which ${percent(passed)} has passed`}
+        {budget.period === 'total' ? 'in total' : `per ${budget.period}`}
+        {passed === undefined ? '' : `; ${percent(passed)} of this ${budget.period} has passed`}
       </span>
       {linesOf(shown).map((line) => (
         <BudgetBar key={line.unit} line={line} shown={shown} passed={passed} now={now} />
@@ -124,23 +124,25 @@ function BudgetBar({ line, shown, passed, now }: BarProps) {
 }
 
 function OverTime({ server, workspace, shown }: Omit<BudgetProps, 'isFirst'>) {
-  const { keyId, subject, startsOn } = shown;
-  const days = useMemo(() => daysOf(shown, Date.now()), [startsOn, shown.resetsAt]);
+  const { keyId, subject } = shown;
+  const now = Date.now();
+  const days = daysOf(shown, now);
+  const [from = '', to = ''] = [days[0], days.at(-1)];
   const usage = useLoaded(
     (signal) =>
       loadUsage(
         server,
         {
           by: 'day',
-          from: days[0]!,
-          to: days.at(-1)!,
+          from,
+          to,
           workspaceId: workspace,
           ...(keyId !== undefined && { key: keyId }),
           ...(subject !== undefined && { subject }),
         },
         signal,
       ),
-    [server, workspace, keyId, subject, days, shown.spent.tokens, shown.spent.amount],
+    [server, workspace, keyId, subject, from, to, shown.spent.tokens, shown.spent.amount],
   );
   if (usage.error !== undefined) return <ProblemLine error={usage.error} />;
   const rows = usage.value?.items;
@@ -148,12 +150,7 @@ function OverTime({ server, workspace, shown }: Omit<BudgetProps, 'isFirst'>) {
   return (
     <>
       {linesOf(shown).map((line) => (
-        <Curve
-          key={line.unit}
-          line={line}
-          days={days}
-          curve={curveOf(line, rows, days, Date.now())}
-        />
+        <Curve key={line.unit} line={line} days={days} curve={curveOf(line, rows, days, now)} />
       ))}
     </>
   );

@@ -1,4 +1,4 @@
-/** A chart of uPlot that fits its box and follows the colours of the page. */
+/** A chart, drawn with uPlot, that fits its box and follows the colours of the page. */
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 
@@ -13,7 +13,7 @@ export interface ChartColours {
 interface Props {
   readonly label: string;
   readonly height: number;
-  /** Returns the options without the size, and the data. A new function draws the chart again. */
+  /** Returns the data, and the options without the size. When this function is replaced, the chart is drawn again. */
   readonly plan: (colours: ChartColours) => {
     readonly options: Omit<uPlot.Options, 'width' | 'height'>;
     readonly data: uPlot.AlignedData;

@@ -3,14 +3,12 @@ import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { ChoiceField } from '../parts/filters.tsx';
 import type { Server } from '../server/server.ts';
-import type { ShownKey } from './api.ts';
+import { BudgetPeriod, NEW_KEY_SCOPES, type ShownKey } from './api.ts';
 import { PageButton, Form, TextField } from '../parts/controls.tsx';
 
-const PERIODS = ['day', 'month', 'total'] as const;
-/** The scopes that are selected for a new key, if the caller has them. */
-const USUAL = ['tasks:read', 'tasks:write'];
 const COUNT = { type: 'number', min: 1 } as const;
-const MONEY = { type: 'number', min: 0, step: 'any' } as const;
+/** The server refuses 0, and counts billionths of the currency. */
+const MONEY = { type: 'number', min: 1e-9, step: 'any' } as const;
 
 /** The settings in the form. A limit or a date that is not set is null. */
 export interface KeySettings {
@@ -36,7 +34,7 @@ export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
   useLayoutEffect(() => box.current?.querySelector('input')?.focus(), []);
   const name = useSignal(known?.name ?? '');
   const scopes = useSignal<readonly string[]>(
-    known?.scopes ?? USUAL.filter((each) => server.may(each)),
+    known?.scopes ?? NEW_KEY_SCOPES.filter((each) => server.may(each)),
   );
   const expires = useSignal(known?.expiresAt?.slice(0, 10) ?? '');
   const rate = useSignal(textOf(known?.rateLimit?.requestsPerMinute));
@@ -45,7 +43,7 @@ export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
   const amount = useSignal(textOf(known?.budget?.amount));
   const currency = useSignal(known?.budget?.currency ?? 'USD');
   const period = useSignal<string>(known?.budget?.period ?? 'month');
-  // A key can give only the scopes that it has itself. A key that already has all scopes may keep them.
+  // The person can give only the scopes of their own key. A key that already has all scopes (`*`) may keep them.
   const given = server.caller?.scopes ?? [];
   const offered = known?.scopes.includes('*') ? ['*', ...given] : given;
 
@@ -100,7 +98,7 @@ export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
         <TextField type="date" label="Expires on" text={expires} />
         <TextField label="Requests per minute" text={rate} placeholder="no limit" {...COUNT} />
         {rate.value === '' ? null : (
-          <TextField label="Requests at once" text={burst} placeholder={rate.value} {...COUNT} />
+          <TextField label="Requests in a burst" text={burst} placeholder={rate.value} {...COUNT} />
         )}
         <TextField label="Budget in tokens" text={tokens} placeholder="none" {...COUNT} />
         <TextField label="Budget in money" text={amount} placeholder="none" {...MONEY} />
@@ -109,7 +107,7 @@ export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
           <ChoiceField
             label="Period of the budget"
             value={period.value}
-            options={PERIODS}
+            options={BudgetPeriod.options}
             onChange={(value) => (period.value = value)}
           />
         )}

@@ -21,7 +21,7 @@ export function KeysPage({ server }: { readonly server: Server }) {
   const offset = useSignal(0);
   /** The key that is being changed, or `new`. */
   const editing = useSignal<ShownKey | 'new' | undefined>(undefined);
-  /** The key that the person wants to revoke or rotate, and has to confirm. */
+  /** The key that the person wants to rotate or revoke. The person must confirm this first. */
   const asked = useSignal<
     { readonly key: ShownKey; readonly what: 'rotate' | 'revoke' } | undefined
   >(undefined);
@@ -37,8 +37,8 @@ export function KeysPage({ server }: { readonly server: Server }) {
       await work();
       editing.value = undefined;
       asked.value = undefined;
-      // If the page has rotated its own key, it has signed in again, with a new `Server`, and has already read the list
-      // again.
+      // If the page has rotated its own key, it has signed in again and has a new `Server`. The list is then read for
+      // the new `Server`, so it is not read here.
       if (signedIn.value.kind === 'in' && signedIn.value.server === server) keys.reload();
     });
   const pathOf = ({ id }: ShownKey, more = '') => `/a2a/keys/${encodeURIComponent(id)}${more}`;
@@ -192,7 +192,7 @@ function limitsOf({ expiresAt, rateLimit, budget }: ShownKey): string {
 }
 
 function burstOf({ burst }: NonNullable<ShownKey['rateLimit']>): string {
-  return burst === undefined ? '' : `, ${burst} at once`;
+  return burst === undefined ? '' : `, ${burst} in a burst`;
 }
 
 interface SecretProps {
@@ -203,7 +203,7 @@ interface SecretProps {
 
 function Secret({ name, secret, onClose }: SecretProps) {
   const section = useRef<HTMLElement>(null);
-  // Moves the focus to the secret, because the key may be far down in the list.
+  // The secret is above the list, and the person may have scrolled far down. So the focus moves to the secret.
   useLayoutEffect(() => section.current?.focus(), []);
   return (
     <section class="panel-form secret" role="alert" tabIndex={-1} ref={section}>
@@ -220,7 +220,7 @@ function Secret({ name, secret, onClose }: SecretProps) {
 }
 
 interface ConfirmProps {
-  /** The name of the key, which is out of view on a phone. */
+  /** The name of the key. The button shows it, because on a phone the column with the names is out of view. */
   readonly name: string;
   readonly what: 'rotate' | 'revoke';
   readonly busy: boolean;

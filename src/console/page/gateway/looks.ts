@@ -1,8 +1,8 @@
 /**
  * The colours of the series of a chart. Each colour has its own pattern, so that people can tell the series apart
- * without colours and on any background. The first six colours are those of Okabe and Ito, which people with any kind
- * of colour blindness can tell apart. Their yellow and black are replaced, because these two would not be visible on
- * every background.
+ * without colours and on any background. The first six colours are those of Okabe and Ito, which people with the usual
+ * kinds of colour blindness can tell apart. Their yellow and black are replaced, because these two would not be visible
+ * on every background.
  */
 const COLOURS = [
   '#0072b2',

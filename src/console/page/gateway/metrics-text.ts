@@ -34,7 +34,7 @@ export function sumSamples(
   );
 }
 
-/** Returns the values of a label, sorted. */
+/** Returns the different values of a label in the samples with this name, sorted. */
 export function valuesOfLabel(samples: readonly Sample[], name: string, label: string): string[] {
   const found = samples.flatMap((each) =>
     each.name === name && each.labels[label] !== undefined ? [each.labels[label]] : [],

@@ -1,4 +1,4 @@
-/** A chart of stacked bars, one bar for each day. A table beside the chart has the sums of all days. */
+/** A chart of stacked bars, one bar for each day. The page also has a table with the sums of each group. */
 import { useMemo } from 'preact/hooks';
 import uPlot from 'uplot';
 import { Chart, dayAxes, type ChartColours } from './chart.tsx';

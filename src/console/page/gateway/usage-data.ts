@@ -30,8 +30,8 @@ export interface ChartSeries {
 export const MAX_SERIES = 7;
 
 /**
- * Returns a function that returns the name of the group of a row. If several keys have the same name, the end of the id
- * of the key is added to the name.
+ * Returns a function that names the group of a row. If several keys have the same name, the name of the group also
+ * contains the end of the key's id.
  */
 function namesOf(rows: readonly UsageItem[], grouping: Grouping): (row: UsageItem) => string {
   if (grouping !== 'key') return (row) => nameOfRow(row, grouping);

@@ -118,7 +118,7 @@ interface WorkspaceProps {
   readonly onChange: (value: string) => void;
 }
 
-/** The choice of a workspace, for operators. It lists the workspaces with usage in the longest period. */
+/** The choice of a workspace, for operators. It offers their own workspace, and those with usage in MAX_DAYS days. */
 function WorkspaceChoice({ server, own, value, onChange }: WorkspaceProps) {
   const found = useLoaded(
     (signal) => loadUsage(server, { ...lastDays(MAX_DAYS), by: 'workspace' }, signal),

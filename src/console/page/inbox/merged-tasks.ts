@@ -50,7 +50,7 @@ export class MergedTasks {
   readonly #sources: Source[];
   /** The tasks of the next page that have been read. They are kept if the rest of the page cannot be read. */
   readonly #found: InboxTask[] = [];
-  /** The number of tasks on all pages. */
+  /** The number of tasks on all pages. It is 0 until the first page has been read. */
   total = 0;
 
   constructor(server: Server, group: Group, filter: TaskFilter, counts: TaskCounts) {
@@ -151,7 +151,7 @@ async function readInbox(
   return server.json(Inbox, `/a2a/inbox?${query}`, { signal });
 }
 
-/** Returns a text that changes when a task is added, changed or removed. It takes one request. */
+/** Returns a text that changes when a task is added or removed, or when its status changes. Sends only one request. */
 export async function markOfTasks(
   server: Server,
   filter: TaskFilter,

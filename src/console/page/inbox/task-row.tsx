@@ -111,7 +111,7 @@ function saidBy({ status: { message } }: Task): string {
   return message ? cleanLine(textOf(message.parts).slice(0, 2 * MAX_SAID)).slice(0, MAX_SAID) : '';
 }
 
-/** Returns the end of a long id, because the start of a time-ordered id is the same for all tasks of an hour. */
+/** Returns the end of a long id, because time-ordered ids that were made in the same minute often start alike. */
 function shortId(id: string): string {
   return id.length > 14 ? `…${id.slice(-8)}` : id;
 }

@@ -17,7 +17,7 @@ import {
   type TaskFilter,
 } from './merged-tasks.ts';
 
-/** How often the page asks whether a task has changed. It takes one request, for all agents together. */
+/** How often the page asks whether a task has changed. Each check takes one request, for all agents together. */
 const EVERY_MS = 7500;
 /** Number of tasks whose first messages are loaded at the same time. */
 const AT_ONCE = 4;
@@ -87,8 +87,8 @@ export function useInbox(server: Server, group: Group | undefined, filter: TaskF
 }
 
 /**
- * Returns the start of the first message of each task, by the id of the task, as far as it is loaded. It never changes,
- * so it is loaded once per task.
+ * Returns the start of each task's first message, by the id of the task. Messages that are not loaded yet are missing.
+ * A first message never changes, so it is loaded only once.
  */
 export function useOpenings(
   server: Server,

@@ -31,7 +31,7 @@ export class TriedCall {
   readonly exchanges = signal<readonly RecordedExchange[]>([]);
   readonly running = signal(true);
   readonly error = signal<unknown>(undefined);
-  /** The id of the task that the agent has named last. Before that, the id that the person has entered. */
+  /** The last task id that the agent has sent. Before the agent has sent one, the id that the person has entered. */
   readonly taskId = signal('');
   readonly #stop = new AbortController();
 

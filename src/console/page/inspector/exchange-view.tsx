@@ -8,19 +8,18 @@ import { PageMessage } from '../parts/problem.tsx';
 import { durationOf } from '../parts/task-parts.tsx';
 import { LongText } from '../session/lines.tsx';
 import type { RecordedExchange, RecordedEvent, ShownHeader } from './exchanges.ts';
+import { nameOfEvent } from './event-name.ts';
 import { hexDump } from './hex-dump.ts';
 import type { Inspection } from './inspection.ts';
 import { PageButton, Radios } from '../parts/controls.tsx';
 
 const FIRST_ROWS = 60;
-/** Number of events that are drawn first. */
+/** Number of latest events that are drawn until the person asks for earlier ones. */
 const WINDOW = 100;
-/** Maximum length of the description of an event. */
-const MAX_NAME = 160;
 const FORMS = ['formatted', 'raw', 'bytes'] as const;
 type Form = (typeof FORMS)[number];
 
-/** The requests of the page to the agent that are kept, the newest first. */
+/** Lists the recorded requests of the page to the agent, the newest first. */
 export function ExchangeList({ inspection }: { readonly inspection: Inspection }) {
   const all = inspection.log.all.value.toReversed();
   if (all.length === 0) {
@@ -63,13 +62,14 @@ function Entry({ summary, children }: EntryProps) {
 function ExchangeLine({ exchange }: { readonly exchange: RecordedExchange }) {
   void exchange.version.value;
   const { method, url, status, problem } = exchange;
-  const bad = problem !== undefined || status === undefined || status >= 400;
+  const isWaiting = status === undefined && problem === undefined;
+  const bad = problem !== undefined || (status ?? 0) >= 400;
   return (
     <span class="exchange-line">
       <strong>{method}</strong> <span class="mono">{cleanLine(url)}</span>{' '}
       {cleanLine(methodIn(exchange.requestBody))}{' '}
-      <span class={bad ? 't-warning' : 't-good'}>
-        {status ?? (problem === undefined ? 'waiting' : 'no response')}
+      <span class={isWaiting ? 'dim' : bad ? 't-warning' : 't-good'}>
+        {status ?? (isWaiting ? 'waiting' : 'no response')}
       </span>{' '}
       <span class="dim">{timing(exchange)}</span>
     </span>
@@ -200,25 +200,6 @@ function formatted(text: string): string {
   }
 }
 
-/** Returns a short description of an event of either version: its kind, and its state or the parts of its artifact. */
-function nameOfEvent(data: string): string {
-  let body: unknown;
-  try {
-    body = JSON.parse(data);
-  } catch {
-    return data.slice(0, MAX_NAME);
-  }
-  const event = isObject(body) && isObject(body['result']) ? body['result'] : body;
-  if (!isObject(event)) return data.slice(0, MAX_NAME);
-  const [first] = Object.entries(event);
-  const [kind, inner] =
-    typeof event['kind'] === 'string' ? [event['kind'], event] : [first?.[0] ?? '', first?.[1]];
-  const status = isObject(inner) && isObject(inner['status']) ? inner['status'] : {};
-  const artifact = isObject(inner) && isObject(inner['artifact']) ? inner['artifact'] : undefined;
-  const detail = artifact ? JSON.stringify(artifact['parts']) : status['state'];
-  return `${kind} ${typeof detail === 'string' ? detail : ''}`.slice(0, MAX_NAME);
-}
-
 /** `count` changes with each event, so that the new event is drawn. */
 function Events({ exchange, count, onReplay }: ExchangeProps & { readonly count: number }) {
   const shown = useSignal(WINDOW);
@@ -233,7 +214,7 @@ function Events({ exchange, count, onReplay }: ExchangeProps & { readonly count:
         ))}
       </ol>
       {count > events.length ? (
-        <p class="dim">{count - events.length} later events are not kept.</p>
+        <p class="dim">Later events that are not kept: {count - events.length}</p>
       ) : null}
     </>
   );

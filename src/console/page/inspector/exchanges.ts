@@ -20,10 +20,10 @@ const MAX_EXCHANGES = 60;
 /** Maximum size of a response. Reading a larger response fails. */
 const MAX_BYTES = 32 * 2 ** 20;
 
-/** Headers whose values are never shown. */
+/** Request headers whose values are never shown. */
 const SECRET = /authorization|cookie|token|secret|password|api-?key|credential/i;
 
-/** Returns whether a header of this name is always treated as a secret. */
+/** Returns whether a request header of this name is always treated as a secret. */
 export function isSecretName(name: string): boolean {
   return SECRET.test(name);
 }
@@ -52,9 +52,9 @@ export class RecordedExchange {
   /** Milliseconds until the response started, and until it ended. */
   firstMs: number | undefined;
   endMs: number | undefined;
-  /** The number of bytes of the body, also of those that are not kept. */
+  /** The number of bytes of the body, including those that are not kept. */
   size = 0;
-  /** The number of events, also of those that are not kept. */
+  /** The number of events, including those that are not kept. */
   eventCount = 0;
   readonly events: RecordedEvent[] = [];
   /** Whether the response is a stream of events. */

@@ -23,7 +23,7 @@ import { type AgentInterface, type ProtocolVersion, VERSIONS } from '../../../pr
 import type { AgentAccess } from './agent-access.ts';
 import { type RecordedExchange, ExchangeLog, isSecretName } from './exchanges.ts';
 
-/** Timeouts of an answer of the agent, of the next event of a stream, and of the card. */
+/** Timeouts for an answer of the agent, for the next event of a stream, and for the card. */
 const ANSWER_MS = 60_000;
 const SILENT_MS = 300_000;
 const CARD_MS = 15_000;
@@ -70,7 +70,7 @@ export class Inspection {
   /** Adds a header, or replaces the header with the same name. Throws a TypeError if HTTP does not allow the header. */
   setHeader(name: string, value: string, secret: boolean): void {
     const lower = name.trim().toLowerCase();
-    // The error of the browser would contain the value.
+    // The browser's error is replaced, because it would contain the value, which may be a secret.
     try {
       new Headers().set(lower, value);
     } catch {
@@ -85,7 +85,7 @@ export class Inspection {
     this.headers.value = this.headers.value.filter((each) => each.name !== name);
   }
 
-  /** Returns the options for requests to an interface. Only trusted origins get the headers of the person. */
+  /** Returns the options for requests to this URL. Only trusted origins get the headers of the person. */
   optionsFor(url: string, onSent?: (exchange: RecordedExchange) => void): ConnectOptions {
     const own = this.headers.value;
     const secrets = new Set(own.filter(({ secret }) => secret).map(({ name }) => name));

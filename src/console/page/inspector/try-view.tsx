@@ -83,7 +83,7 @@ export function TryView({ inspection }: { readonly inspection: Inspection }) {
             Cancel the task
           </PageButton>
           <span class="replay">
-            <label for="try-after">after the event</label>
+            <label for="try-after">Last event id</label>
             <input id="try-after" size={6} autocomplete="off" {...bound(after)} />
             <PageButton
               disabled={noTask}
@@ -111,11 +111,11 @@ export function TryView({ inspection }: { readonly inspection: Inspection }) {
 }
 
 const TITLES: Readonly<Record<TriedOperation, string>> = {
-  send: 'Message sent',
-  stream: 'Message streamed',
-  get: 'Task read',
-  cancel: 'Task canceled',
-  replay: 'Subscription',
+  send: 'Send message',
+  stream: 'Stream message',
+  get: 'Get task',
+  cancel: 'Cancel task',
+  replay: 'Subscribe to task',
 };
 
 interface ResultProps {

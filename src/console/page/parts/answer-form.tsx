@@ -1,7 +1,7 @@
-/** The field for an answer in words, to an agent that asks in words. */
+/** The form in which a person writes an answer to an agent that asks in words. */
 import { useSignal } from '@preact/signals';
-import { useId } from 'preact/hooks';
-import { bound, Form } from './controls.tsx';
+import { Form } from './controls.tsx';
+import { WordsField } from './words-field.tsx';
 
 interface AnswerProps {
   readonly busy: boolean;
@@ -10,21 +10,12 @@ interface AnswerProps {
 
 export function AnswerForm({ busy, onSend }: AnswerProps) {
   const words = useSignal('');
-  const id = useId();
   const send = () => {
     if (words.value.trim() !== '' && !busy) onSend(words.value);
   };
   return (
     <Form class="answer" onSubmit={send}>
-      <label for={id}>Your answer</label>
-      <textarea
-        id={id}
-        rows={2}
-        ref={(field) => {
-          if (words.peek() === '') field?.focus();
-        }}
-        {...bound(words)}
-      />
+      <WordsField label="Your answer" words={words} />
       <button type="submit" class="primary" disabled={busy || words.value.trim() === ''}>
         Send the answer
       </button>

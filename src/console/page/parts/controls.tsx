@@ -35,7 +35,7 @@ export function bound(text: Signal<string>) {
   };
 }
 
-/** Attributes of a field in which the browser neither completes nor checks the text. */
+/** Attributes of a field in which the browser neither completes the text nor checks its spelling. */
 export const VERBATIM = { autocomplete: 'off', spellcheck: false } as const;
 
 interface FieldCommon extends Partial<typeof VERBATIM> {

@@ -3,11 +3,11 @@ import type { Signal } from '@preact/signals';
 import { PageButton } from './controls.tsx';
 
 interface Props {
-  /** Number of events that are drawn. */
+  /** Maximum number of events that are drawn. */
   readonly shown: Signal<number>;
   /** Number of earlier events that are not drawn. */
   readonly left: number;
-  /** Number of events that the button adds. */
+  /** Maximum number of events that the button adds. */
   readonly step: number;
 }
 

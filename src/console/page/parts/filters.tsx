@@ -36,7 +36,7 @@ interface TextProps {
   readonly onChange: (value: string) => void;
 }
 
-/** A text that becomes a filter with Enter, or when the person moves to another field. */
+/** An input field. Its text becomes the filter when the person presses Enter or moves to another field. */
 export function TextFilter({ label, value, type = 'text', onChange }: TextProps) {
   const id = useId();
   // The page may be drawn again while the person types, so the text is kept here until it becomes a filter.
@@ -64,7 +64,7 @@ export function TextFilter({ label, value, type = 'text', onChange }: TextProps)
 }
 
 interface ButtonProps {
-  /** Whether a filter is set, which can be cleared. */
+  /** Whether a filter is set. If so, there is a button that clears the filters. */
   readonly isFiltered: boolean;
   readonly onClear: () => void;
   readonly onReload: () => void;

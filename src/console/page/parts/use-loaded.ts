@@ -5,7 +5,7 @@ import { retryMs, whileHidden } from '../server/polling.ts';
 import { leaveIfRefused } from '../server/sign-in.ts';
 
 export interface LoadedData<T> {
-  /** The newest data. It stays while newer data is loaded, and if that fails. */
+  /** The data for the current inputs. It is kept while newer data is loaded, and if that load fails. */
   readonly value: T | undefined;
   readonly error: unknown;
   readonly loading: boolean;
@@ -19,7 +19,7 @@ interface Options {
   readonly everyMs?: number;
   /**
    * A short request whose result changes with the data. If it is given, `everyMs` loads the data again only after the
-   * result has changed.
+   * result has changed, or after a problem.
    */
   readonly mark?: (signal: AbortSignal) => Promise<string>;
   /** If true, newer data is not loaded automatically. `outdated` becomes true instead. */

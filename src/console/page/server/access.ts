@@ -1,10 +1,10 @@
 /**
- * The access of this page to its server: a ticket in the address, a token that this tab has stored, or none. The token
- * is never in a cookie, so the browser does not add it to requests of other pages.
+ * The access of this page to its server: a ticket in the address, a token that this tab keeps, or none. The token is
+ * never in a cookie, so the browser does not add it to requests of other pages.
  */
 import { exchangeTicket, ticketIn } from '../../../live/client/index.ts';
 
-/** The address of the agent or session that has served this page. */
+/** The address of the agent, gateway or session that has served this page, without a slash at the end. */
 export const BASE = new URL('.', location.href.replace(/[?#].*$/, '')).href.replace(/\/$/, '');
 
 /** The kind of the server: a live session, an agent, a gateway, or `parley inspect`. */

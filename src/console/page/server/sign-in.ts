@@ -7,8 +7,8 @@ import { isRefused, signIn, type Server } from './server.ts';
 export type SignedIn =
   | { readonly kind: 'checking' }
   /**
-   * The server needs a key. `why` is the reason why the last key or link is not accepted. It is empty if there was
-   * none, or if the person signed out.
+   * The server needs a key. `why` is the reason why the last key or link is not accepted. It is empty if there was no
+   * key or link, or if the person signed out.
    */
   | { readonly kind: 'out'; readonly why: string }
   | { readonly kind: 'in'; readonly server: Server }
@@ -17,8 +17,8 @@ export type SignedIn =
 export const signedIn = signal<SignedIn>({ kind: 'checking' });
 
 /**
- * Signs in with the key that this tab has, if the server needs one. On the page of `parley inspect`, first exchanges
- * the ticket in the link for a token.
+ * Signs in with the key of this tab, or without a key if the tab has none. On the page of `parley inspect`, first
+ * exchanges the ticket in the link for a token.
  */
 export async function begin(): Promise<void> {
   signedIn.value = { kind: 'checking' };
@@ -55,7 +55,7 @@ export function leave(why = ''): void {
   signedIn.value = { kind: 'out', why };
 }
 
-/** Asks for another key if the error means that the server refuses this one. Returns whether it does. */
+/** Returns whether the error means that the server refuses the current key. If so, asks for another key. */
 export function leaveIfRefused(error: unknown): boolean {
   if (!isRefused(error)) return false;
   leave('The server no longer accepts this key.');

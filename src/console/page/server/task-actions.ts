@@ -54,8 +54,8 @@ export function mayWrite(server: Server, agent: string): boolean {
 }
 
 /**
- * Returns the metadata of a task without the fields that the server adds or replaces. The gateway chooses a model or an
- * agent by the other fields.
+ * Returns the metadata of a task without the fields that the server adds or replaces. The other fields must be sent
+ * again, because the gateway uses them to choose a model or an agent.
  */
 function settingsIn(metadata: Metadata | undefined): Metadata | undefined {
   if (!metadata) return undefined;

@@ -61,7 +61,8 @@ export function decoded({ seq, event }: RawEntry, version: ProtocolVersion): Log
 }
 
 /**
- * Returns the first event of the log, which is the task with the person's first message. Undefined if it is no task.
+ * Returns the task in the first event of the log, with the person's first message. Returns undefined if the first event
+ * is not a task.
  */
 export async function readOpening(
   server: Server,

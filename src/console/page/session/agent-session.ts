@@ -76,7 +76,7 @@ class AgentSession implements LiveSession {
   readonly #options: AgentSessionOptions;
   readonly #feed = new LiveFeed({ limit: MAX_WAITING, onEmpty: () => undefined });
   readonly #items: TaskItems;
-  /** The current task. Undefined before the first answer, and after the agent has answered with a Message. */
+  /** The current task. Undefined before the first answer to a new conversation, and after an answer with a Message. */
   #task: Task | undefined;
   /** The context of the conversation. Undefined until the agent has sent one. */
   #contextId: string | undefined;
@@ -162,7 +162,7 @@ class AgentSession implements LiveSession {
 
   /**
    * Reads a stream in the background. Resolves after the first event, with the id of the task, or with an empty string
-   * if the event is a Message.
+   * if the event is a Message. Rejects if the stream fails before its first event.
    */
   #follow(stream: AgentStream, sent?: Message): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();

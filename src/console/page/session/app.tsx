@@ -18,7 +18,10 @@ import { Alert, bound, PageButton, Form } from '../parts/controls.tsx';
 type Screen =
   | { readonly kind: 'joining' }
   | { readonly kind: 'session'; readonly store: PageSession }
-  /** The server wants a token. `why` is empty if none was given. */
+  /**
+   * The server requires a token. `why` is the reason why the last token or link was refused. It is empty if there was
+   * no token or link.
+   */
   | { readonly kind: 'token'; readonly why: string }
   | { readonly kind: 'failed'; readonly why: string };
 
@@ -31,7 +34,7 @@ export async function start(): Promise<void> {
     await redeemTicket();
     await join(remembered('token').value);
   } catch (error) {
-    // Only the exchange of the ticket is refused here. A refused token is handled by `join`.
+    // If the server has refused something here, it was the ticket. A refused token is handled by `join`.
     const why = 'This link has already been used, or it has expired.';
     screen.value = isRefused(error)
       ? { kind: 'token', why }

@@ -8,12 +8,8 @@ import { clean, reveals, type StyledLine } from '../../../display/index.ts';
 import { changeOf, highlight, patchLine } from '../../../display/text/index.ts';
 import type { FileDiff } from '../../../protocol/development-tool/index.ts';
 import { PageButton } from '../parts/controls.tsx';
+import { largeChange, MAX_ROW, rowEnd } from './long-text.ts';
 
-/**
- * Maximum length of a row of a text. A longer line is drawn as several rows, because browsers lay out long lines
- * slowly.
- */
-const MAX_ROW = 2000;
 /**
  * For a change of this many characters or more, the page does not compare the lines. It shows the server's diff, or the
  * new content if there is no diff.
@@ -21,7 +17,7 @@ const MAX_ROW = 2000;
 const LARGE = 400_000;
 /** Maximum length of a slice of a text. Its last row may exceed this. */
 const SLICE_CHARS = 60_000;
-/** Each slice has GROWTH times as many rows as the slice before it, but at most MAX_SLICE. */
+/** Each slice may have GROWTH times as many rows as the slice before it, but at most MAX_SLICE. */
 const GROWTH = 4;
 const MAX_SLICE = 3000;
 
@@ -39,7 +35,7 @@ export function Spans({ line }: { readonly line: StyledLine }) {
 interface Slice {
   readonly rows: readonly ComponentChildren[];
   readonly next: number | undefined;
-  /** The size of what follows, as a text for the button that shows more. */
+  /** The size of the remaining parts, as a text for the button that shows more. */
   readonly left: string;
 }
 
@@ -75,14 +71,14 @@ function Slices({ take, first }: { readonly take: Take; readonly first: number }
 
 interface TextProps {
   readonly text: string;
-  /** The number of rows that are drawn first. */
+  /** The number of rows in the first slice. */
   readonly first: number;
   /**
-   * How the text is made safe. `clean` removes invisible characters. `reveal` shows them as symbols, for text that a
-   * person approves.
+   * How the text is made safe. `clean` removes control characters and escape sequences. `reveal` shows all invisible
+   * characters as symbols, for text that a person approves.
    */
   readonly safe: 'clean' | 'reveal';
-  /** Whether the text is a diff of several files. */
+  /** Whether the text is a diff, whose lines get colours. */
   readonly patch?: boolean;
 }
 
@@ -95,10 +91,9 @@ export function LongText({ text, first, safe, patch = false }: TextProps) {
       const rows: ComponentChildren[] = [];
       let at = from;
       while (at < text.length && rows.length < count && at - from < SLICE_CHARS) {
-        const newline = text.indexOf('\n', at);
-        const end = Math.min(newline < 0 ? text.length : newline, at + MAX_ROW);
+        const end = rowEnd(text, at);
         rows.push(row(safely(text.slice(at, end))));
-        at = end === newline ? end + 1 : end;
+        at = text[end] === '\n' ? end + 1 : end;
       }
       const next = at < text.length ? at : undefined;
       return { rows, next, left: shownSize(text.length - at) };
@@ -120,14 +115,23 @@ export function shownSize(chars: number, unit: 'bytes' | 'characters' = 'charact
 /** Draws a file change. The lines have the colours of their language, unless the change is large. */
 export function ChangeView({ diff, first }: { readonly diff: FileDiff; readonly first: number }) {
   if (!isLarge(diff)) return <SmallChange diff={diff} first={first} />;
-  const { formatted_diff: formatted = '' } = diff;
-  return formatted === '' ? (
+  const { text, kind, complete } = largeChange(diff);
+  return (
     <>
-      <p class="dim">The whole new content, which replaces the old content:</p>
-      <LongText text={diff.new_content} first={first} safe="reveal" />
+      {complete ? null : <LeftOut />}
+      {kind === 'content' ? (
+        <p class="dim">
+          {complete ? 'The whole new content' : 'The new content'}, which replaces the old content:
+        </p>
+      ) : null}
+      <LongText text={text} first={first} safe="reveal" patch={kind === 'diff'} />
     </>
-  ) : (
-    <LongText text={formatted} first={first} safe="reveal" patch />
+  );
+}
+
+function LeftOut() {
+  return (
+    <p class="warning">The server has left out a part of this change, because it is too large.</p>
   );
 }
 
@@ -164,11 +168,7 @@ function SmallChange({ diff, first }: { readonly diff: FileDiff; readonly first:
   return (
     <div class="lines change">
       <Slices take={take} first={first} />
-      {change.complete ? null : (
-        <p class="warning">
-          The server has left out a part of this change, because it is too large.
-        </p>
-      )}
+      {change.complete ? null : <LeftOut />}
     </div>
   );
 }

@@ -11,9 +11,9 @@ const RETRY = { attempts: Infinity, delayMs: 250, maxDelayMs: 5000 };
 const FIRST_MESSAGES = 2000;
 
 /**
- * Opens the session. Of a live session, loads the newest FIRST_MESSAGES messages, or all messages if `seen` is given.
- * `seen` is the number of entries that the page has already shown. Throws A2AError `unauthenticated` if the server
- * requires another token.
+ * Opens the session. For a live session, loads only the newest FIRST_MESSAGES messages, unless `seen` is given. If
+ * `seen` is given, loads all messages. `seen` is the number of entries that the page had already shown when it
+ * requested all messages. Throws A2AError `unauthenticated` if the server requires another token.
  */
 export async function openSession(token: string | undefined, seen?: number): Promise<PageSession> {
   const opened: { store?: PageSession } = {};

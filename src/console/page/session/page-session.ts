@@ -8,6 +8,7 @@ import {
   Answers,
   cleanLine,
   INITIAL,
+  isBusy,
   waitingCalls,
   type CallEntry,
   type SessionAction,
@@ -40,7 +41,7 @@ export class PageSession {
   readonly problem = signal('');
   readonly editing = signal<Editing | undefined>(undefined);
   readonly answering = signal<ReadonlySet<string>>(new Set());
-  /** The time when the running turn started, or undefined if no turn is running. */
+  /** The time when this page first saw the running turn, or undefined if no turn is running. */
   readonly busySince = signal<number | undefined>(undefined);
   readonly answers: Answers;
   #latest: SessionState = INITIAL;
@@ -82,8 +83,7 @@ export class PageSession {
     clearTimeout(this.#timer);
     this.#frame = undefined;
     this.answers.settled(this.#latest);
-    const busy = this.#latest.turn === 'working';
-    if (!busy) this.busySince.value = undefined;
+    if (!isBusy(this.#latest)) this.busySince.value = undefined;
     else this.busySince.value ??= Date.now();
     this.state.value = this.#latest;
   }
@@ -95,7 +95,7 @@ export class PageSession {
     });
   }
 
-  /** The calls that wait for an answer that this page has not sent yet, the oldest first. */
+  /** The calls that wait for an answer and that were not answered on this page, the oldest first. */
   get asking(): CallEntry[] {
     const answering = this.answering.value;
     return waitingCalls(this.state.value).filter(({ call }) => !answering.has(requestId(call)));

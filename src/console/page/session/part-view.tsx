@@ -1,6 +1,6 @@
 /**
- * Draws a file or data of a message. A peer chooses the content, so a file is never opened in the page: it is saved,
- * with a type that no browser runs.
+ * Draws a file or data of a message. A peer chooses the content, so the bytes of a file are never opened in the page.
+ * They are saved, with a type that no browser runs.
  */
 import { useMemo } from 'preact/hooks';
 import { cleanLine, type ShownPart } from '../../../display/index.ts';

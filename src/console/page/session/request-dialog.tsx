@@ -1,7 +1,7 @@
 /**
  * The dialog that asks about a call. It shows the whole call, with invisible characters as symbols, and a button for
- * each option. It does not take the focus from a person who is typing. Its buttons work only after it has been on the
- * screen for a moment, so that a tap that was meant for something else answers nothing.
+ * each option. It does not take the focus from a field that contains text. Its buttons work only after it has been on
+ * the screen for OPENING_MS. So a tap that was meant for something else usually answers nothing.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
@@ -9,6 +9,7 @@ import {
   cancelOption,
   isInWords,
   isQuestion,
+  OPENING_MS,
   reveals,
   revealsLine,
   titleOfRequest,
@@ -18,17 +19,16 @@ import type { ConfirmationOption } from '../../../protocol/development-tool/inde
 import {
   argumentText,
   callDetails,
-  OPTION,
   requestId,
   type CallDetail,
 } from '../../../protocol/schema-free/index.ts';
+import { shortcutOf, lookOf, optionForKey, usualFirst } from './dialog-options.ts';
 import { Counts, Helper } from './entries.tsx';
 import { ChangeView, LongText } from './lines.tsx';
 import type { Editing, PageSession } from './page-session.ts';
 import { bound, PageButton } from '../parts/controls.tsx';
+import { WordsField } from '../parts/words-field.tsx';
 
-/** How long the dialog must be on the screen before its buttons work. */
-const OPENING_MS = 400;
 const FIRST_ROWS = 400;
 
 export function RequestDialog({ store }: { readonly store: PageSession }) {
@@ -53,6 +53,8 @@ function Request({ store, entry, others }: RequestProps) {
   const words = useSignal('');
   const { call } = entry;
   const options = call.confirmation_request?.options ?? [];
+  // Without a mouse, for example on a phone, the buttons have no numbers, and number keys do nothing.
+  const [hasKeys] = useState(() => matchMedia('(hover: hover) and (pointer: fine)').matches);
   const question = isQuestion(entry);
 
   useLayoutEffect(() => {
@@ -83,11 +85,12 @@ function Request({ store, entry, others }: RequestProps) {
     if (event.key === 'Escape' && typing) {
       speaks.value = false;
       box.current?.focus();
-    } else if (event.key === 'Escape' && cancel) choose(cancel);
-    else if (!typing && /^[1-9]$/.test(event.key)) {
-      const option = options[Number(event.key) - 1];
-      if (option) choose(option);
-    } else return;
+    } else {
+      const numbered = hasKeys ? options : [];
+      const option = event.key === 'Escape' ? cancel : optionForKey(numbered, event.key);
+      if (typing || !option) return;
+      choose(option);
+    }
     event.preventDefault();
   };
 
@@ -116,13 +119,7 @@ function Request({ store, entry, others }: RequestProps) {
         <>
           {speaks.value ? (
             <div class="words">
-              <label for="dialog-words">{question ? 'Your answer' : 'Reason for rejecting'}</label>
-              <textarea
-                id="dialog-words"
-                rows={2}
-                ref={(field) => field?.focus()}
-                {...bound(words)}
-              />
+              <WordsField label={question ? 'Your answer' : 'Reason for rejecting'} words={words} />
               <PageButton class="option" disabled={!ready} onClick={say}>
                 {question ? 'Send the answer' : 'Reject with this reason'}
               </PageButton>
@@ -132,16 +129,21 @@ function Request({ store, entry, others }: RequestProps) {
             {usualFirst(options).map((option) => (
               <PageButton
                 key={option.id}
-                class={`option ${LOOKS[option.id] ?? 'other-option'}`}
+                class={`option ${lookOf(option)}`}
                 disabled={!ready}
                 title={option.description && revealsLine(option.description)}
+                aria-keyshortcuts={hasKeys ? shortcutOf(options, option) : undefined}
                 onClick={() => choose(option)}
               >
                 {revealsLine(option.name)}
               </PageButton>
             ))}
             {question || speaks.value ? null : (
-              <PageButton class="option link" onClick={() => (speaks.value = true)}>
+              <PageButton
+                class="option link"
+                disabled={!ready}
+                onClick={() => (speaks.value = true)}
+              >
                 Reject with a reason…
               </PageButton>
             )}
@@ -152,17 +154,6 @@ function Request({ store, entry, others }: RequestProps) {
       )}
     </section>
   );
-}
-
-const LOOKS: Readonly<Record<string, string>> = {
-  [OPTION.once]: 'allow',
-  [OPTION.cancel]: 'reject',
-};
-
-/** Returns the options with the two usual answers first. */
-function usualFirst(options: readonly ConfirmationOption[]): ConfirmationOption[] {
-  const isUsual = ({ id }: ConfirmationOption) => id in LOOKS;
-  return [...options.filter(isUsual), ...options.filter((option) => !isUsual(option))];
 }
 
 function Detail({ detail }: { readonly detail: CallDetail }) {

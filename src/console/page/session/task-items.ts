@@ -1,6 +1,6 @@
 /**
  * Shows a task of an agent as a session that only this page has joined. An agent without the development-tool extension
- * answers with artifacts. Here, what an artifact adds becomes a message of the agent.
+ * answers with artifacts. Here, each addition to an artifact becomes a message of the agent.
  */
 import { createTextTracker } from '../../../client/index.ts';
 import type { LiveClient, LiveItem } from '../../../live/client/index.ts';
@@ -11,7 +11,7 @@ import {
 } from '../../../protocol/development-tool/index.ts';
 import type { Artifact, Message, Part, StreamEvent, Task } from '../../../protocol/index.ts';
 
-/** Names of artifacts that say nothing about their content. Most agents have one artifact with such a name. */
+/** Names that say nothing about the content of an artifact. Such names are not shown. */
 const USUAL_NAMES: ReadonlySet<string> = new Set(['answer', 'response', 'output', 'result']);
 
 export class TaskItems {
@@ -19,8 +19,9 @@ export class TaskItems {
   /** The name of the agent. */
   readonly #name: string;
   #added = createTextTracker();
-  /** The artifacts whose text has begun, and the files and data of each artifact that have been shown. */
+  /** The ids of the artifacts of which some text has been shown. */
   #begun = new Set<string>();
+  /** The files and data that have been shown, by artifact id. */
   #shown = new Map<string, readonly Part[]>();
 
   constructor(self: LiveClient, name: string) {
@@ -53,7 +54,9 @@ export class TaskItems {
     this.#shown = new Map();
   }
 
-  /** Returns the message with what the event adds to the artifacts, or undefined if it adds nothing that is shown. */
+  /**
+   * Returns a message with the content that the event adds to the artifacts. Returns undefined if none of it is shown.
+   */
   addedBy(event: StreamEvent, id: string): Message | undefined {
     const text = this.#added(event);
     const artifact = event.kind === 'artifact-update' ? event.artifact : undefined;
@@ -82,7 +85,7 @@ export class TaskItems {
     const before = this.#shown.get(artifactId) ?? [];
     this.#shown.set(artifactId, append ? [...before, ...others] : others);
     const name = nameOf(artifact);
-    // An artifact that is sent again in whole repeats earlier parts.
+    // If the whole artifact is sent again, it also contains the parts that have already been shown.
     const isNew = (part: Part, at: number) =>
       append || !before[at] || JSON.stringify(before[at]) !== JSON.stringify(part);
     return others.filter(isNew).map((part) => named(part, name));

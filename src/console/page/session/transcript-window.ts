@@ -11,7 +11,10 @@ export interface Window {
   readonly end: number;
 }
 
-/** Returns the window that starts at the entry `start`. If `start` is undefined, it has the newest entries. */
+/**
+ * Returns the window that starts at the entry `start`, or earlier if fewer than STEP entries would follow. If `start`
+ * is undefined, the window has the last STEP entries.
+ */
 export function windowOf(start: number | undefined, count: number): Window {
   const newest = Math.max(0, count - STEP);
   const first = Math.min(start ?? newest, newest);

@@ -36,7 +36,7 @@ interface Props {
   readonly store: Shown;
   /** Called when the person asks for the messages that have not been loaded. */
   readonly onLoadAll?: () => void;
-  /** The name of a sender that the log does not name. Default: You. */
+  /** The name for this client, and for a sender that the log does not name. Default: You. */
   readonly unnamed?: string;
   /** What is shown if there are no entries. */
   readonly empty: ComponentChildren;

@@ -11,7 +11,7 @@ import type { RawEntry } from '../server/task-log.ts';
 import { nameOfRaw } from './history-slider.tsx';
 import type { OpenTask } from './open-task.ts';
 
-/** Number of events that are drawn first. */
+/** Number of latest events that are drawn until the person asks for earlier ones. */
 const WINDOW = 60;
 const FIRST_ROWS = 200;
 
@@ -29,8 +29,7 @@ export function FramesView({ store, versions, seq }: Props) {
     async () => ({ of: chosen, list: [...(await store.rawEvents(chosen))] }),
     [store, chosen, store.count.value],
   );
-  // After the person has chosen another version, `events.value` has the events of the previous version until the load
-  // has ended.
+  // Directly after the person has chosen another version, `events.value` still has the events of the previous version.
   const loaded = events.value?.of === chosen ? events.value.list : store.raw.get(chosen);
   const all = (loaded ?? []).filter((each) => each.seq <= seq);
   return (

@@ -14,7 +14,7 @@ import { PastStates } from './past-states.ts';
 import { TaskSession } from './task-session.ts';
 
 /**
- * Time until the log is read again: after a stream has ended, while the task waits for an answer, and after the task
+ * Times until the log is read again: after a stream has ended, while the task waits for an answer, and after the task
  * has ended. Some agents continue a task that has ended.
  */
 const SOON_MS = 500;
@@ -79,7 +79,7 @@ export class OpenTask {
     return state !== undefined && isTerminal(state);
   }
 
-  /** Reads the log again at once. */
+  /** Reads the log again at once, unless the log or the stream is being read. */
   readNow(): void {
     this.#endPause();
   }

@@ -8,7 +8,7 @@ import type { LiveClient } from '../../../live/client/index.ts';
 import { fold, type LogEntry, type Task } from '../../../protocol/index.ts';
 import { TaskItems } from '../session/task-items.ts';
 
-/** Distance between the states that are kept. */
+/** The number of events between two states that are kept. */
 const KEEP_EVERY = 200;
 
 export class PastStates {

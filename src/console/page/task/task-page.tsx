@@ -83,7 +83,7 @@ function TaskOf({ server, agent, taskId }: TaskPlace & { readonly server: Server
       />
       <div class="task-view">
         {view === 'transcript' ? <Transcript store={store} at={at} /> : null}
-        {view === 'timeline' ? <TimelineView entries={entries} /> : null}
+        {view === 'timeline' ? <TimelineView entries={entries} isPast={at < count} /> : null}
         {view === 'frames' ? <Frames store={store} seq={entries.at(-1)?.seq ?? 0} /> : null}
         {view === 'task' ? (
           <LongText text={JSON.stringify(task, null, 2)} first={JSON_ROWS} safe="reveal" />

@@ -12,8 +12,20 @@ const KINDS: Readonly<Record<SpanKind, string>> = {
   idle: 'between turns',
 };
 
-export function TimelineView({ entries }: { readonly entries: readonly LogEntry[] }) {
-  const timeline = useMemo(() => timelineOf(entries, Date.now()), [entries]);
+interface TimelineProps {
+  readonly entries: readonly LogEntry[];
+  /**
+   * Whether the log of the task has later entries. If so, the timeline ends at the last of `entries`. Otherwise, the
+   * timeline of a task that has not ended lasts until now.
+   */
+  readonly isPast: boolean;
+}
+
+export function TimelineView({ entries, isPast }: TimelineProps) {
+  const timeline = useMemo(
+    () => timelineOf(entries, isPast ? undefined : Date.now()),
+    [entries, isPast],
+  );
   if (!timeline) return <p class="dim">The events of this task have no times.</p>;
   const { spans, calls, from, to } = timeline;
   const drawn = new Set([...spans, ...calls.flatMap((each) => each.spans)].map(({ kind }) => kind));

@@ -34,6 +34,14 @@ const asks = {
   },
 };
 
+test('the timeline of an earlier state ends with its last event', () => {
+  const log = logOf(update(1, 'working'));
+  const past = timelineOf(log, undefined);
+  assert.equal(past && past.to - past.from, 1000);
+  const current = timelineOf(log, Date.parse(at(60)));
+  assert.equal(current && current.to - current.from, 60_000);
+});
+
 test('the time that a call waits for a person is apart from the time that it works', () => {
   const log = logOf(
     update(1, 'working'),

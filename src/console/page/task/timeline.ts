@@ -48,9 +48,13 @@ class Spans {
 }
 
 /**
- * Returns the timeline of a log, or undefined if the log has no times. If the task has not ended, it lasts until `now`.
+ * Returns the timeline of a log, or undefined if the log has no times. The timeline of a task that has not ended lasts
+ * until `now`, or until the last event if `now` is undefined.
  */
-export function timelineOf(entries: readonly LogEntry[], now: number): Timeline | undefined {
+export function timelineOf(
+  entries: readonly LogEntry[],
+  now: number | undefined,
+): Timeline | undefined {
   const task = new Spans();
   const calls = new Map<string, { call: ToolCall; readonly spans: Spans }>();
   let from: number | undefined;
@@ -81,7 +85,7 @@ export function timelineOf(entries: readonly LogEntry[], now: number): Timeline 
     if (isTerminal(state)) for (const { spans } of calls.values()) spans.close(at);
   }
   if (from === undefined) return undefined;
-  const to = isTerminal(state) ? at : Math.max(at, now);
+  const to = isTerminal(state) ? at : Math.max(at, now ?? at);
   task.close(to);
   for (const { spans } of calls.values()) spans.close(to);
   return {

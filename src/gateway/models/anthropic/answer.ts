@@ -25,7 +25,7 @@ const PING_MS = 15_000;
 export interface Head {
   readonly id: string;
   readonly model: string;
-  /** Estimated number of input tokens. The event `message_delta` has the number that the provider reports. */
+  /** Estimated number of input tokens. The event `message_delta` has the final number. */
   readonly inputTokens: number;
   /** How the client gets the model's thoughts. `signed` means only their signatures, without their text. */
   readonly thoughts: 'none' | 'signed' | 'full';

@@ -7,7 +7,7 @@ import type { ListedModel } from '../catalogue.ts';
 const MAX_PAGE = 1000;
 const DEFAULT_PAGE = 20;
 
-/** Selects a page of the list. The page starts after one model or ends before another. */
+/** Selects a page of the list: the models after `after_id`, before `before_id`, or from the start. */
 export const ModelsQuery = z.object({
   limit: whole(1, MAX_PAGE, DEFAULT_PAGE),
   after_id: z.string().optional(),
@@ -29,8 +29,7 @@ export const ModelInfoPage = z.looseObject({
 });
 
 /**
- * Returns a page of the models. Throws `invalidParams` if the model that the page starts after or ends before does not
- * exist.
+ * Returns a page of the models. Throws `invalidParams` if there is no model with the id in `after_id` or `before_id`.
  */
 export function modelInfoPage(
   models: readonly ListedModel[],

@@ -1,7 +1,7 @@
 /**
  * Relays a request to Anthropic, or to another provider with Anthropic's API. The provider gets the client's own
- * request with few changes, such as the provider's name for the model. In the answer, only the name of the model is
- * changed.
+ * request with few changes, such as the provider's name for the model. In the answer, only the name of the model and
+ * errors are changed.
  */
 import { isObject } from '../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../agent/index.ts';
@@ -103,8 +103,8 @@ function headersOf(input: RelayInput): Record<string, string> {
 }
 
 /**
- * If the gateway has lowered `max_tokens`, lowers the tokens for thoughts too, because Anthropic requires that they are
- * fewer than `max_tokens`. Disables thinking if too few tokens would remain.
+ * If the gateway has lowered `max_tokens`, lowers the tokens for thoughts too, if necessary. Anthropic requires that
+ * they are fewer than `max_tokens`. Disables thinking if too few tokens would remain.
  */
 function thinkingWithin({ thinking, max_tokens: asked }: MessagesBody, maxTokens: number): object {
   const budget = thinking?.budget_tokens ?? 0;

@@ -1,6 +1,7 @@
 /**
  * Converts a request of Anthropic's Messages API to a ModelRequest, for providers with another API. Markers for
- * Anthropic's cache are ignored. Unsupported fields and blocks that would change the answer are refused, never ignored.
+ * Anthropic's cache and unknown fields are ignored. Known fields, tools and blocks are refused if they would change the
+ * answer and cannot be converted.
  */
 import type { JsonObject } from '../../../base/index.ts';
 import type { Content, ContentPart, ModelRequest, ToolDeclaration } from '../../../agent/index.ts';
@@ -82,7 +83,7 @@ function thinkingOf({
 
 /**
  * Converts the fields that determine the input tokens. Without `strict`, a block that cannot be converted becomes a
- * data part. This is accurate enough to estimate the tokens of a request that Anthropic gets unchanged.
+ * data part. This is accurate enough to estimate the tokens of a request that is relayed to Anthropic.
  */
 export function inputOf(body: CountBody, { strict }: { readonly strict: boolean }): ModelRequest {
   const refused = strict ? ONLY_ANTHROPIC.find((field) => hasEffect(body[field])) : undefined;
@@ -97,7 +98,7 @@ export function inputOf(body: CountBody, { strict }: { readonly strict: boolean 
   };
 }
 
-/** Returns the text of all text blocks. Ignores other blocks. */
+/** Returns the text of all text blocks, without the billing text of Claude Code. Ignores other blocks. */
 function plainText(content: BlockList): string {
   if (typeof content === 'string') return content;
   return content
@@ -140,7 +141,10 @@ function toolsOf(
   return { tools: declared, toolChoice: { tool: name }, ...single };
 }
 
-/** Returns the tools after the changes in system messages. Tools with deferred loading are included from the start. */
+/**
+ * Returns the tools after all changes in system messages. Includes tools with deferred loading (`defer_loading`), which
+ * Anthropic loads only when a model searches for them.
+ */
 function changedTools({ tools, messages }: CountBody): readonly AnthropicTool[] {
   const systems = messages.filter(({ role }) => role === 'system');
   const all = [...(tools ?? [])];
@@ -158,9 +162,9 @@ function changedTools({ tools, messages }: CountBody): readonly AnthropicTool[] 
 }
 
 /**
- * Converts the messages. Consecutive messages of the same role become one content, as in Anthropic's API. Each tool
- * call must have its result in the next user message. Other vendors do not support system messages within a
- * conversation, so these messages become marked texts of the user.
+ * Converts the messages. Consecutive messages of the same role become one content, as in Anthropic's API. With
+ * `strict`, each tool call must have its result in the next user message. Other vendors do not support system messages
+ * within a conversation, so these messages become marked texts of the user.
  */
 function contentsOf(messages: readonly InputMessage[], strict: boolean): Content[] {
   const contents: OpenContent[] = [];
@@ -239,7 +243,7 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
   }
 }
 
-/** Converts a block of text, an image or a document. */
+/** Converts a block of text, an image, a document, a search result or a tool reference. Throws for other blocks. */
 function shown(block: Block, at: string): TextOrFile[] {
   switch (block.type) {
     case 'text':
@@ -266,7 +270,7 @@ function shown(block: Block, at: string): TextOrFile[] {
   }
 }
 
-/** Converts a source. `mediaType` is the default for a source without a media type. */
+/** Converts the source of an image or a document. `mediaType` is the type for a source that is only a URL. */
 function fromSource(source: Source, mediaType: string, at: string, title?: string): TextOrFile[] {
   const name = title !== undefined && { name: title };
   switch (source.type) {
@@ -282,7 +286,6 @@ function fromSource(source: Source, mediaType: string, at: string, title?: strin
       const { content } = source;
       if (typeof content === 'string') return [{ kind: 'text', text: content }];
       return content.flatMap((block, place) => {
-        // Only these types are allowed, which also limits the nesting depth.
         if (block.type === 'text' || block.type === 'image')
           return shown(block, `${at}.content.${place}`);
         throw invalidField(`${at}.content.${place}.type`, 'must be text or image');

@@ -1,6 +1,6 @@
 /**
- * Anthropic's Messages API: `/v1/messages` and `/v1/messages/count_tokens`. A provider of the type `anthropic` gets the
- * client's own request. For other providers, the request and the answer are converted.
+ * Anthropic's Messages API: `/v1/messages` and `/v1/messages/count_tokens`. A provider of the type `anthropic` usually
+ * gets the client's own request. Otherwise the request and the answer are converted (vendor-api/own-providers.ts).
  */
 import * as z from 'zod';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
@@ -52,7 +52,7 @@ export function anthropicRoutes({ api }: { readonly api: VendorApi }): readonly 
       resource: 'model',
       summary: "Answer of a model, compatible with Anthropic's Messages API",
       detail:
-        'With `stream`, the response is server-sent events. A provider of the type `anthropic` gets the request unchanged. For other providers, fields that would change the answer and that they do not support are rejected with 400.',
+        "With `stream`, the response is server-sent events. A provider of the type `anthropic` gets the client's own request with few changes: the gateway may limit `max_tokens`, and removes `speed` and the thoughts of other vendors' models. For other providers, the request is converted. A field that would change the answer, and that the provider does not support, is rejected with 400.",
       query: Query,
       body: MessagesBody,
       answers: {

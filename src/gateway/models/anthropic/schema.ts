@@ -24,7 +24,7 @@ const BlockList = z.union([z.string(), z.array(Block).max(MAX_BLOCKS)], {
 });
 export type BlockList = z.infer<typeof BlockList>;
 
-/** A message of the conversation. A system message may have settings without content. */
+/** A message of the conversation. A system message may have only settings and no content. */
 const InputMessage = z.looseObject({
   role: z.enum(['user', 'assistant', 'system']),
   content: BlockList.optional(),

@@ -37,7 +37,7 @@ export async function completeAnswer(
   throw new TypeError('the answer has no finish chunk');
 }
 
-/** Returns the answers of a stream. Each of them has one part. */
+/** Yields the responses of a streamed answer. Each response has one part. */
 export async function* answers(
   head: Head,
   chunks: AsyncIterable<FullChunk>,

@@ -1,6 +1,6 @@
 /**
  * Relays a request to Google, or to another provider with Google's API. The provider gets the client's own request with
- * few changes. In the answer, only the name of the model is changed.
+ * few changes. In the answer, only the name of the model and errors are changed.
  */
 import { defined, isObject } from '../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../agent/index.ts';
@@ -53,7 +53,8 @@ export function generateRelay({ model: name, body, stream }: Asked): Relay {
       // `serviceTier` is removed, because a tier may cost more than the price on the model card.
       serviceTier: undefined,
     }),
-    // Inside a JSON string, the quotation marks would be escaped. So the pattern matches only members of the answer.
+    // Inside a JSON string, the quotation marks would be escaped. So the pattern does not match the text of the answer,
+    // but only members of JSON objects.
     rewrite: (text) => text.replaceAll(/"modelVersion":\s*"[^"\\]*"/g, () => replacement),
     watched: /"(?:finishReason|usageMetadata|blockReason)":|"error":\s*\{/,
     read(event) {
@@ -98,7 +99,11 @@ function pathOf(model: string): string {
   return `/${safe.join('/')}`;
 }
 
-/** Returns the content without the thoughts and signatures of other vendors' models, because Google refuses them. */
+/**
+ * Removes the signatures that the gateway created for other vendors' models, and the thoughts that have such a
+ * signature, because Google refuses them. A call gets a placeholder instead of such a signature. Returns no content if
+ * no part remains.
+ */
 function withoutForeign(content: InputContent): InputContent[] {
   const { parts = [] } = content;
   if (!parts.some(isForeign)) return [content];

@@ -1,6 +1,7 @@
 /**
- * Converts a request of Google's Gemini API to a ModelRequest, for providers with another API. Safety settings are
- * ignored. Unsupported fields and parts that would change the answer are refused, never ignored.
+ * Converts a request of Google's Gemini API to a ModelRequest, for providers with another API. Safety settings and
+ * unknown fields are ignored. Known fields, tools and parts are refused if they would change the answer and cannot be
+ * converted.
  */
 import type { JsonObject, JsonValue } from '../../../base/index.ts';
 import type {
@@ -38,8 +39,8 @@ const ONLY_GOOGLE = ['responseLogprobs', 'speechConfig'] as const;
 const JSON_TYPE = 'application/json';
 
 /**
- * Throws `invalidParams` if the request asks for several answers or uses a cache. Budgets reserve only one answer, and
- * the provider's caches belong to the operator.
+ * Throws `invalidParams` if the request asks for several answers or uses a cache. In the budgets, only one answer is
+ * reserved, and the provider's caches belong to the operator.
  */
 export function checkRequest({ generationConfig, cachedContent }: Partial<GenerateBody>): void {
   if ((generationConfig?.candidateCount ?? 1) !== 1)
@@ -74,7 +75,7 @@ export function generateRequest(body: GenerateBody): ModelRequest {
   };
 }
 
-/** Converts only the fields that determine the number of tokens, for a request that Google gets unchanged. */
+/** Converts only the fields that determine the number of tokens, for a request that is relayed to Google. */
 export function roughRequest(body: GenerateBody): ModelRequest {
   return { ...inputOf(body, { strict: false }), ...limitOf(body) };
 }
@@ -104,7 +105,7 @@ function budgetLevel(budget: number | undefined): ModelRequest['reasoning'] {
 
 /**
  * Converts the fields that determine the input tokens. Without `strict`, a part of a message that cannot be converted
- * becomes a data part. This is accurate enough to estimate the tokens of a request that Google gets unchanged.
+ * becomes a data part. This is accurate enough to estimate the tokens of a request that is relayed to Google.
  */
 export function inputOf(
   body: GenerateBody,
@@ -252,6 +253,7 @@ function add(parts: ContentPart[], part: ContentPart): void {
 
 /**
  * Returns the result of a function. By convention, it is in `output` or `result`, or in `error` if the function failed.
+ * Without such a field, or with other fields too, the whole object is the result.
  */
 function responseOf(response: JsonObject): { response: JsonValue; isError?: true } {
   const [first, ...others] = Object.entries(response);

@@ -1,6 +1,6 @@
 /**
- * Google's Gemini API: `/v1beta/models`. A provider of the type `google` gets the client's own request. For other
- * providers, the request and the answer are converted.
+ * Google's Gemini API: `/v1beta/models`. A provider of the type `google` usually gets the client's own request.
+ * Otherwise the request and the answer are converted (vendor-api/own-providers.ts).
  */
 import * as z from 'zod';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
@@ -67,7 +67,7 @@ export function googleRoutes({ models, api }: VendorRoutesOptions): readonly Gat
       path: '/v1beta/models/{model}:generateContent',
       summary: "Answer of a model, compatible with Google's Gemini API",
       detail:
-        'A provider of the type `google` gets the request unchanged. For other providers, fields that would change the answer and that they do not support are rejected with 400. Write a slash in the name of the model as %2F.',
+        "A provider of the type `google` gets the client's own request with few changes: the gateway may limit `maxOutputTokens`, and removes `serviceTier` and the thoughts of other vendors' models. For other providers, the request is converted. A field that would change the answer, and that the provider does not support, is rejected with 400. Write a slash in the name of the model as %2F.",
       body: GenerateBody,
       answers: { 200: { description: 'The answer', schema: GenerateAnswer }, ...MODEL_FAILURES },
       handle: (input) => generate(input),

@@ -10,7 +10,7 @@ const MAX_CONTENTS = 100_000;
 const MAX_PARTS = 10_000;
 const MAX_TOOLS = 1024;
 const MAX_STOPS = 64;
-/** Maximum nesting depth of the API's own fields. */
+/** Maximum nesting depth of the API's own fields. Deeper fields are not normalized. */
 const MAX_DEPTH = 12;
 
 /** The names of the fields that the gateway reads. The API accepts these names in snake_case too. */
@@ -65,7 +65,10 @@ const DATA = new Set([
 /** Fields whose values are lists. The API accepts a single item instead of a list. */
 const LISTS = new Set(['contents', 'parts', 'tools', 'functionDeclarations', 'stopSequences']);
 
-/** Returns the request with the names in camelCase, and without fields that are null. */
+/**
+ * Normalizes a request: converts the names in NAMES to camelCase, removes fields that are null, and converts single
+ * items of the fields in LISTS to lists.
+ */
 function normalized(value: unknown, depth = 0): unknown {
   if (depth > MAX_DEPTH) return value;
   if (Array.isArray(value)) return value.map((item) => normalized(item, depth + 1));
@@ -172,7 +175,7 @@ const Fields = z.looseObject({
 export const GenerateBody = z.preprocess((body) => normalized(body), Fields);
 export type GenerateBody = z.infer<typeof GenerateBody>;
 
-/** A request to count tokens. It contains either only the contents, or a whole request. */
+/** A request to count tokens. It has either the fields of a request, or a whole request in `generateContentRequest`. */
 export const CountBody = z.preprocess(
   (body) => normalized(body),
   z.union([

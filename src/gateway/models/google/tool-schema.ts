@@ -11,18 +11,19 @@ const NUMBERS = new Set([
   'minProperties',
   'maxProperties',
 ]);
-/** Keywords that JSON Schema does not have. `nullable` becomes the type `null`. */
+/** Keywords that are removed, because JSON Schema does not have them. `withNull` replaces `nullable`. */
 const REMOVED = new Set(['propertyOrdering', 'example', 'nullable']);
 /** Formats that JSON Schema does not have. */
 const FORMATS = /^(?:enum|int32|int64|float|double)$/;
 
+/** Returns the JSON Schema. Schemas that are nested too deeply become empty, so that they accept every value. */
 export function jsonSchemaOf(schema: JsonObject, depth = 0): JsonObject {
   if (depth > MAX_DEPTH) return {};
   const named = Object.entries(schema).map(([key, value]) => [camel(key), value] as const);
   const isNullable = named.some(([key, value]) => key === 'nullable' && value === true);
   const entries = named.flatMap(([key, value]): [string, JsonValue][] => {
     if (value === null || REMOVED.has(key)) return [];
-    if (key === 'type') return typeOf(value, isNullable);
+    if (key === 'type') return typeOf(value);
     if (key === 'format' && typeof value === 'string' && FORMATS.test(value)) return [];
     if (NUMBERS.has(key)) return [[key, Number(value)]];
     if (key === 'properties' && isObject(value)) return [[key, eachOf(value, depth)]];
@@ -33,14 +34,34 @@ export function jsonSchemaOf(schema: JsonObject, depth = 0): JsonObject {
     }
     return [[key, nested(value, depth)]];
   });
-  return Object.fromEntries(entries);
+  const converted: JsonObject = Object.fromEntries(entries);
+  return isNullable ? withNull(converted) : converted;
 }
 
-function typeOf(type: JsonValue, isNullable: boolean): [string, JsonValue][] {
+function typeOf(type: JsonValue): [string, JsonValue][] {
+  if (Array.isArray(type)) {
+    const types: readonly JsonValue[] = type;
+    return [['type', types.map((name) => (typeof name === 'string' ? name.toLowerCase() : name))]];
+  }
   if (typeof type !== 'string') return [['type', type]];
-  if (type === 'TYPE_UNSPECIFIED') return [];
-  const name = type.toLowerCase();
-  return [['type', isNullable ? [name, 'null'] : name]];
+  return type === 'TYPE_UNSPECIFIED' ? [] : [['type', type.toLowerCase()]];
+}
+
+/** Returns a JSON Schema that also accepts `null`. Each keyword that would exclude `null` is extended. */
+function withNull(schema: JsonObject): JsonObject {
+  const { type, enum: values, anyOf } = schema;
+  return {
+    ...schema,
+    ...(type !== undefined && { type: including(type, 'null') }),
+    ...(Array.isArray(values) && { enum: including(values, null) }),
+    ...(Array.isArray(anyOf) && { anyOf: [...anyOf, { type: 'null' }] }),
+  };
+}
+
+/** Returns a list of the value or values, and of `added`. */
+function including(value: JsonValue, added: string | null): JsonValue[] {
+  const list: readonly JsonValue[] = Array.isArray(value) ? value : [value];
+  return list.includes(added) ? [...list] : [...list, added];
 }
 
 /** Converts the schemas of properties. Keeps their names, because the client has chosen them. */

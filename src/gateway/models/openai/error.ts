@@ -20,7 +20,7 @@ export function errorBody(error: A2AError): unknown {
 }
 
 export function errorAnswer(error: A2AError): RouteAnswer {
-  // A retry cannot succeed until the budget's next period. Without this header, OpenAI's clients would retry.
+  // Usually, a retry cannot succeed before the budget's next period. Without this header, OpenAI's clients would retry.
   const isFinal = error.reason === BUDGET_EXHAUSTED;
   const headers: Record<string, string> = isFinal ? { 'x-should-retry': 'false' } : {};
   return { status: error.httpStatus, headers, body: errorBody(error) };

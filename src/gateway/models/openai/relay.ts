@@ -1,6 +1,7 @@
 /**
- * Relays a chat request to a provider with OpenAI's chat API. The provider gets the client's own request, so that
- * fields that the gateway does not support still have an effect. The name of the model is changed in both directions.
+ * Relays a chat request to a provider with OpenAI's chat API. The provider gets the client's own request with few
+ * changes. So fields that the gateway does not support still have an effect. The name of the model is replaced in the
+ * request and in the answer.
  */
 import { isObject } from '../../../base/index.ts';
 import type { FinishReason } from '../../../agent/index.ts';
@@ -25,7 +26,8 @@ export function chatRelay(body: ChatBody): Relay {
   const replacement = `"model":${JSON.stringify(name)}`;
   return {
     // Providers of the type `openai` are called through the Responses API, so they are not accepted here. A compatible
-    // server may be in the operator's own network, so it must not download files for callers.
+    // server may be in the operator's own network, and must not download files for callers. So a request with the
+    // address of an image or a file is not accepted either.
     accepts: (type) => type === 'openai-compatible' && !hasAddresses(body),
     stream,
     path: () => '/chat/completions',
@@ -38,7 +40,8 @@ export function chatRelay(body: ChatBody): Relay {
       // `service_tier` is removed, because a tier may cost more than the price on the model card.
       service_tier: undefined,
     }),
-    // Inside a JSON string, the quotation marks would be escaped. So the pattern matches only members of the answer.
+    // Inside a JSON string, the quotation marks would be escaped. So the pattern does not match the text of the answer,
+    // but only members of JSON objects.
     rewrite: (text) => text.replaceAll(/"model":\s*"[^"\\]*"/g, () => replacement),
     watched: /"usage":\s*\{|"finish_reason":\s*"|"error":\s*\{/,
     read(event) {
@@ -77,6 +80,15 @@ function hasAddresses({ messages }: ChatBody): boolean {
   return messages.some(
     ({ content }) =>
       Array.isArray(content) &&
-      content.some((part) => part.type === 'image_url' && !part.image_url.url.startsWith('data:')),
+      content.some(
+        (part) =>
+          (part.type === 'image_url' && !part.image_url.url.startsWith('data:')) ||
+          (part.type === 'file' && isAddress(part.file.file_data ?? '')),
+      ),
   );
+}
+
+/** Returns whether the data of a file is an address, and neither a `data:` URL nor plain base64, which has no colon. */
+function isAddress(data: string): boolean {
+  return data.includes(':') && !data.startsWith('data:');
 }

@@ -1,6 +1,6 @@
 /**
  * Converts an OpenAI chat request to a ModelRequest. All system and developer messages are joined into one system
- * instruction. Unsupported fields that would change the answer are rejected, never ignored.
+ * instruction. For providers with another API, the fields in UNSUPPORTED are rejected if their values have an effect.
  */
 import { type JsonObject, isObject } from '../../../base/index.ts';
 import type {
@@ -43,7 +43,7 @@ const AUDIO_TYPES = { wav: 'audio/wav', mp3: 'audio/mpeg' } as const;
  * `invalidParams` with the name of an invalid field.
  */
 export function chatRequest(body: ChatBody, { strict } = { strict: true }): ModelRequest {
-  // Budgets reserve only one answer, so a request for several answers is refused.
+  // In the budgets, only one answer is reserved, so a request for several answers is refused.
   if (isSet(body.n) && body.n !== 1) throw invalidField('n', 'must be 1: send several requests');
   if (strict) refuseFields(UNSUPPORTED, body, 'not supported by this gateway: leave it out');
   return {
@@ -247,7 +247,7 @@ export function argumentsOf(text: string, at: string): JsonObject {
     // The cast is safe, because the result of JSON.parse is JSON.
     if (isObject(args)) return args as JsonObject;
   } catch {
-    // The error is reported below, as for JSON that is not an object.
+    // Invalid JSON is reported below, in the same way as JSON that is not an object.
   }
   throw invalidField(at, 'must be a JSON object');
 }

@@ -8,10 +8,10 @@ import type { Relay, RelayReading } from './relay.ts';
 
 const EVENT_END = /\r?\n\r?\n/;
 /**
- * Number of characters to keep for the next search: the longest end of an event (`\r\n\r\n`) without its last
- * character.
+ * Number of characters that are kept for the next search. The longest separator of events (`\r\n\r\n`) has four
+ * characters, so the first three of them may arrive before the last one.
  */
-const LONGEST_END = 3;
+const KEPT_CHARS = 3;
 const DATA_LINE = /^data: ?/;
 
 type Reading = Pick<Relay, 'rewrite' | 'watched' | 'read'>;
@@ -19,14 +19,14 @@ type Reading = Pick<Relay, 'rewrite' | 'watched' | 'read'>;
 export class EventReader {
   /** The token counts that were reported last. */
   usage: Usage | undefined;
-  /** The reason why the answer ended, or undefined if its last event has not arrived. */
+  /** The reason why the answer ended, or undefined if no event with the reason has arrived. */
   end: FinishReason | undefined;
   /** True if the vendor reported a failure. Later events are not read. */
   failed = false;
   readonly #relay: Reading;
   /** The start of an event whose end has not arrived. */
   readonly #rest = new TextCollector();
-  /** The last characters of `rest`. They may be the start of an event's end, which the next chunk completes. */
+  /** The last characters of `#rest`. They may be the first characters of a separator that the next chunk completes. */
   #tail = '';
 
   constructor(relay: Reading) {
@@ -38,22 +38,22 @@ export class EventReader {
     return this.#rest.length;
   }
 
-  /** Takes the next text of the stream. Returns the complete events for the client, which may be an empty text. */
+  /** Takes the next text of the stream. Returns the complete events for the client as one text, which may be empty. */
   take(text: string): string {
     if (this.#rest.length === 0 && text.endsWith('\n\n')) return this.#read(text);
-    // Only the new text is searched. Searching the whole text would take quadratic time for an event that arrives in
-    // small chunks.
+    // Only the new text and the kept characters are searched. For an event that arrives in small chunks, a search of
+    // the whole text would take quadratic time.
     const recent = this.#tail + text;
     const at = endOfLastEvent(recent) - this.#tail.length;
     if (at <= 0) {
       this.#rest.add(text);
-      this.#tail = recent.slice(-LONGEST_END);
+      this.#tail = recent.slice(-KEPT_CHARS);
       return '';
     }
     this.#rest.add(text.slice(0, at));
     const complete = this.#rest.take();
     this.#rest.add(text.slice(at));
-    this.#tail = text.slice(at).slice(-LONGEST_END);
+    this.#tail = text.slice(at).slice(-KEPT_CHARS);
     return this.#read(complete);
   }
 
@@ -87,14 +87,17 @@ export function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Returns the index after the last complete event, or 0 if there is none. */
+/** Returns the index after the last complete event in the text, or 0 if the text contains no separator. */
 function endOfLastEvent(text: string): number {
   const plain = text.lastIndexOf('\n\n');
   const windows = text.lastIndexOf('\r\n\r\n');
   return Math.max(plain < 0 ? 0 : plain + 2, windows < 0 ? 0 : windows + 4);
 }
 
-/** Reads one event. The result has `text` only if the event was changed. */
+/**
+ * Reads one event. The result has `text` only if the event was changed. Returns undefined if the data is no JSON
+ * object.
+ */
 function readEvent(
   event: string,
   relay: Reading,

@@ -1,14 +1,14 @@
 /**
  * Relays a request in a vendor's own format to this vendor. The answer is returned in the vendor's format, with few
- * changes such as the model's name, so that the client also gets fields that this program does not support. Only the
- * events with the token counts, the name of the model or the end of the answer are parsed.
+ * changes such as the model's name. So the client also gets fields that this program does not support. Of a stream,
+ * only events with token counts, the name of the model, the end of the answer or a failure are parsed.
  */
 import type { FinishReason, ModelChunk, Usage } from '../../../agent/index.ts';
 import type { TimeoutOptions, Vendor, VendorSettings } from '../../../agent/internal/index.ts';
 
 /** A request in a vendor's own format, and functions that read the vendor's answer. */
 export interface Relay {
-  /** Returns whether a vendor of this type accepts the format. Example of a type: `anthropic`. */
+  /** Returns whether a provider of this type can get the request. Example of a type: `anthropic`. */
   accepts(type: string): boolean;
   /** Whether the answer is a stream of server-sent events. Otherwise it is one JSON object. */
   readonly stream: boolean;
@@ -16,7 +16,7 @@ export interface Relay {
   path(model: string): string;
   /**
    * Returns the body of the request, with the vendor's name of the model. `maxOutputTokens` replaces the client's
-   * limit.
+   * limit, unless it is undefined.
    */
   body(model: string, maxOutputTokens: number | undefined): unknown;
   /** Headers of the client that are forwarded to the vendor, for example `anthropic-beta`. */
@@ -41,11 +41,11 @@ export interface Relay {
 export interface RelayReading {
   /** The token counts up to now. They replace the earlier counts. */
   readonly usage?: Usage | undefined;
-  /** The reason why the answer ended. Only the last event of the answer sets it. */
+  /** The reason why the answer ended. Set only by the event that contains it. */
   readonly end?: FinishReason | undefined;
   /**
-   * Whether the event reports a failure. Such an event is not forwarded. The client gets an error in our format
-   * instead.
+   * Whether the event reports a failure. Such an event is not forwarded. The client gets the gateway's error instead,
+   * in the format of the vendor's API.
    */
   readonly failed?: boolean;
   /** Whether `read` has changed the event. */

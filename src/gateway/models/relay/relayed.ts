@@ -4,7 +4,7 @@
  *
  *   for await (const chunk of relayed(relay, target, signal)) …       // raw chunks, then `finish`
  *
- * Timeouts, limits and errors are the same as for a translated request.
+ * Timeouts, limits and errors are the same as for a converted request.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { StringDecoder } from 'node:string_decoder';
@@ -16,7 +16,7 @@ import { EventReader, parseObject } from './event-reader.ts';
 import type { Relay, RelayChunk, RelayTarget } from './relay.ts';
 
 const MAX_BYTES = 256 * 1024 * 1024;
-/** Maximum length of one event or of a complete answer, in characters. */
+/** Maximum length of one event of a stream, or of an answer that is not a stream, in characters. */
 const MAX_EVENT_CHARS = 32_000_000;
 const MAX_ERROR_CHARS = 64 * 1024;
 /** Maximum length of the unread text. Above it, reading from the vendor pauses. */
@@ -62,9 +62,9 @@ class RelayedAnswer
   readonly #reader: EventReader;
   #timeouts: Timeouts | undefined;
   #controller: Dispatcher.DispatchController | undefined;
-  /** The status and the headers of a response that is an error. */
+  /** The status and the headers of a response that is an error or a redirect. */
   #refusal: Refusal | undefined;
-  /** The text of an answer that is not a stream, or of an error. */
+  /** The text of an answer that is not a stream, or of an error response. */
   readonly #body = new TextCollector();
   #bytes = 0;
   /** Number of chunks that have arrived. */
@@ -226,7 +226,7 @@ class RelayedAnswer
             'accept-encoding': 'identity',
           },
           body: JSON.stringify(relay.body(model, maxOutputTokens)),
-          // The timeouts of the provider apply instead.
+          // The timeouts in the provider's configuration apply instead.
           headersTimeout: 0,
           bodyTimeout: 0,
         },
@@ -248,7 +248,7 @@ class RelayedAnswer
     const controller = this.#controller;
     if (this.#unread.length <= MAX_UNREAD_CHARS || controller?.paused !== false) return;
     controller.pause();
-    // While reading is paused, the vendor cannot send. So the time without data does not count.
+    // While reading is paused, no data arrives from the vendor. So this time does not count as silence of the vendor.
     this.#timeouts?.hold();
   }
 
@@ -261,7 +261,7 @@ class RelayedAnswer
     controller.resume();
   }
 
-  /** Reads the complete answer. */
+  /** Reads an answer that is not a stream, when it is complete. */
   #complete(): void {
     const { name } = this.#target;
     const text = this.#body.take();

@@ -5,8 +5,9 @@
  *   { "kind": "data", "data": { "messages": [{ "role": "user", "content": "Hello" }], "model": "fast", "temperature": 0 } }
  *   { "kind": "text", "text": "Hello" }  with the metadata  { "model": "fast", "temperature": 0 }
  *
- * The conversation and the settings are in the format of OpenAI's chat completions. A setting is never ignored. It
- * either has an effect or is refused. Other metadata belongs to the client and is stored with the task.
+ * The conversation and the settings, except for `system`, are in the format of OpenAI's chat completions. In the
+ * metadata, null means that a setting is not set. Every other setting either has an effect or is refused. Other
+ * metadata belongs to the client and is stored with the task.
  */
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
@@ -113,8 +114,8 @@ export function embeddingModel(metadata: Metadata): string | undefined {
 }
 
 /**
- * Returns the data part of the skill, or undefined if the message is ordinary content. If the message also has texts or
- * files, a data part without `messages` is ordinary content. Throws if the data part of the skill is not the only part.
+ * Returns the data of the skill, or undefined if the message is ordinary content. A message is for the skill if one of
+ * its data parts has `messages`, or if all its parts are data parts. Throws if such a message has more than one part.
  */
 function completionIn({ parts }: Message): unknown {
   const data = parts.flatMap((part) => (part.kind === 'data' ? [part.data] : []));
@@ -141,7 +142,7 @@ function requestSettings({ system = '', ...given }: Settings): Omit<ModelRequest
   return { ...settings, ...(system !== '' && { system }) };
 }
 
-/** Runs `work`. If `work` reports an invalid field, adds `at` to the name of the field. */
+/** Runs `work`. If `work` reports an invalid field, adds `at` before the name of the field. */
 function inside<Result>(at: string, work: () => Result): Result {
   try {
     return work();

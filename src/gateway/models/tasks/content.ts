@@ -1,10 +1,10 @@
 /** Converts the messages of tasks to the content that models get. */
 import type { BlobPart, Content, ContentPart, FileContentPart } from '../../../agent/index.ts';
+import { UNKNOWN_MEDIA_TYPE } from '../../../base/index.ts';
 import { acceptedFile } from '../../../agent/internal/index.ts';
 import { fromA2AMessage } from '../../../bridge/index.ts';
 import type { Message } from '../../../protocol/index.ts';
 
-const UNKNOWN_TYPE = 'application/octet-stream';
 /**
  * Media types by file extension. They are used for files that are sent as a URL, because clients often omit the media
  * type.
@@ -19,8 +19,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Converts a message. If the media type of a file is unknown, it is detected from the file's content, or from the file
- * extension if the file is sent as a URL.
+ * Converts a message. If the media type of a file is unknown, it is detected, if possible, from the file's content. If
+ * the file is sent as a URL, the type is detected from the file extension.
  */
 export function modelContent(message: Pick<Message, 'role' | 'parts'>): Content {
   const { role, parts } = fromA2AMessage(message);
@@ -28,7 +28,8 @@ export function modelContent(message: Pick<Message, 'role' | 'parts'>): Content 
 }
 
 function typed(part: ContentPart): ContentPart {
-  if (part.kind === 'blob' && part.mediaType === UNKNOWN_TYPE) return acceptedFile(part) ?? part;
+  if (part.kind === 'blob' && part.mediaType === UNKNOWN_MEDIA_TYPE)
+    return acceptedFile(part) ?? part;
   if (part.kind !== 'file' || part.mediaType !== undefined) return part;
   const mediaType = typeByName(part);
   return mediaType === undefined ? part : { ...part, mediaType };

@@ -18,13 +18,13 @@ import { modelContent, noteOn } from './content.ts';
 import { accepts, promptTokens } from '../admission.ts';
 
 /**
- * Returns the turns of a context, oldest first, without the task `beforeTask`. A turn begins with a message of the user
- * and ends with the answer.
+ * Returns the turns of a context, oldest first, without the current task. A turn consists of the request, which may
+ * contain a whole conversation, and the answer. A turn may be empty.
  */
 export type EarlierTurns = (
   call: Pick<Call, 'user'>,
   contextId: string,
-  beforeTask: string,
+  currentTask: string,
 ) => Promise<readonly (readonly Content[])[]>;
 
 /** The id of the artifact with a model's answer. */
@@ -36,7 +36,8 @@ const MAX_CHARS = 400_000;
 const HISTORY = 2;
 
 /**
- * Creates the function that reads earlier turns. `handler` is a function, because the request handler is created later.
+ * Creates the function that reads earlier turns. `handler` is a function, because the request handler does not exist
+ * yet when `earlierTurns` is called.
  */
 export function earlierTurns(handler: () => Pick<RequestHandler, 'listTasks'>): EarlierTurns {
   /**
@@ -44,7 +45,7 @@ export function earlierTurns(handler: () => Pick<RequestHandler, 'listTasks'>): 
    * exhaust the memory.
    */
   let reading: Promise<unknown> = Promise.resolve();
-  return async (call, contextId, beforeTask) => {
+  return async (call, contextId, currentTask) => {
     const page = reading.then(() =>
       handler().listTasks(
         {
@@ -62,9 +63,9 @@ export function earlierTurns(handler: () => Pick<RequestHandler, 'listTasks'>): 
     const { tasks } = await page;
     const turns: Content[][] = [];
     let chars = 0;
-    // The tasks are sorted from newest to oldest, so the oldest ones are left out.
+    // The tasks are sorted from newest to oldest. So if they are too large, the oldest ones are left out.
     for (const task of tasks) {
-      if (task.id === beforeTask || task.metadata?.['api_type'] === 'embeddings') continue;
+      if (task.id === currentTask || task.metadata?.['api_type'] === 'embeddings') continue;
       const { turn, isWhole } = turnOf(task);
       chars += JSON.stringify(turn).length;
       if (chars > MAX_CHARS) break;

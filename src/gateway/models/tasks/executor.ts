@@ -2,8 +2,8 @@
  * Executes the gateway's own tasks with a model.
  *
  * The answer is streamed as the artifact `answer`. If the answer ends with text, the last chunk has the usage in the
- * artifact's metadata. The last status repeats the text of the answer and the usage, for clients of the gateway's own
- * REST API (dialect/).
+ * artifact's metadata. The last status of a completed task repeats the usage and the text of the answer, for clients of
+ * the gateway's own REST API (dialect/). A very long text is not repeated.
  *
  * The model also gets the earlier turns of the conversation, which are the completed tasks of the same context. It does
  * not get them if the request contains the whole conversation (chat-completion.ts). Embeddings are returned as one
@@ -108,8 +108,7 @@ export function modelExecutor({
           yield sent({ kind: 'file', file: { bytes: chunk.data, mimeType: chunk.mediaType } });
         } else if (chunk.kind === 'finish') {
           const { used, reason } = chunk;
-          // The reason is needed because a caller could otherwise mistake an answer that was cut off for a complete
-          // answer.
+          // Without the reason, a caller could mistake a truncated answer for a complete one.
           const usage = { usage: used, ...(reason !== 'stop' && { finishReason: reason }) };
           if (held !== '') {
             yield sent({ kind: 'text', text: held }, usage);
@@ -175,7 +174,7 @@ export function modelExecutor({
   };
 }
 
-/** Returns the last status of a task. A failed task has `usage` too if its answer was cut off. */
+/** Returns the last status of a task. A failed task has `usage` only if its answer was cut off. */
 function ended(
   state: 'completed' | 'failed',
   text: string,
@@ -194,7 +193,10 @@ function ended(
   };
 }
 
-/** Returns the texts to embed, one for each text part. */
+/**
+ * Returns the texts of all text parts that are not empty. Throws `invalidParams` if there are none, or if a part is not
+ * text.
+ */
 function textsOf({ parts }: Message): string[] {
   const texts = parts.flatMap((part, place) => {
     if (part.kind !== 'text') throw invalidField(`message.parts.${place}`, 'must be text');

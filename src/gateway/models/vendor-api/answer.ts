@@ -17,7 +17,10 @@ export function callOf(
   throw new A2AError('upstreamFailed', message);
 }
 
-/** Returns Google's signature of a thought in the data of one vendor. Google requires it in the next request. */
+/**
+ * Returns Google's signature of a thought from the data of one vendor, or undefined if there is none. Google requires
+ * the signature in the next request.
+ */
 export function thoughtSignatureIn(own: unknown): string | undefined {
   const signature = fieldIn(own, 'thoughtSignature');
   return typeof signature === 'string' ? signature : undefined;

@@ -1,7 +1,7 @@
 /**
- * Encodes a vendor's data for clients that use another vendor's API. Such a client gets the data as a signature, or as
- * the encrypted content of a reasoning item, and sends it back unchanged. The data contains the signatures that the
- * vendor requires in the next request.
+ * Some vendors send signatures with an answer, and require them in the next request. If the client uses another
+ * vendor's API, the gateway encodes the signatures and related data as one text. The client gets the text as a
+ * signature, or as the encrypted content of a reasoning item, and sends it back unchanged.
  */
 import { type JsonObject, isObject } from '../../../base/index.ts';
 
@@ -12,7 +12,7 @@ export interface CarriedThought {
 }
 
 export interface Carried {
-  /** The data, by vendor. */
+  /** The data of each vendor, by the vendor's name. */
   readonly provider: JsonObject;
   /**
    * The id of the call that the data belongs to. Only the Responses API needs it, because there the data is in a
@@ -34,6 +34,10 @@ const FIELDS = new Set([
   'reasoningEncryptedContent',
 ]);
 
+/**
+ * Returns the text for the client. Of each vendor's data, it has only the fields in FIELDS. It has no thoughts if they
+ * would make it too long.
+ */
 export function encodeCarried({ provider, callId, thoughts = [] }: Carried): string {
   const value = {
     ...known(provider),
@@ -79,6 +83,7 @@ function thoughtIn(value: unknown): readonly CarriedThought[] {
   return Object.keys(provider).length > 0 ? [{ text: value['text'], provider }] : [];
 }
 
+/** Returns the data of each vendor with only the fields in FIELDS. Leaves out vendors without such fields. */
 function known(provider: unknown): JsonObject {
   const vendors: Record<string, JsonObject> = {};
   for (const [vendor, own] of isObject(provider) ? Object.entries(provider) : []) {

@@ -1,6 +1,6 @@
 /**
- * Selects the providers of a model that have the client's API. The client's request is passed on to these providers
- * without conversion.
+ * A client sends its request in the API of some vendor. This file selects the providers of a model that have the same
+ * API. The client's request is passed on to these providers without conversion.
  */
 import type { ModelRequest } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
@@ -13,7 +13,10 @@ import type { Relay } from '../relay/relay.ts';
 export interface Conversions {
   /** Converts the request for providers with another API. Throws if this is not possible. */
   exact(): ModelRequest;
-  /** Converts what is needed to count the tokens, and ignores what only providers with the client's API support. */
+  /**
+   * Converts what is needed to count the tokens. Unlike `exact`, does not throw if the request has content that only
+   * providers with the client's API support.
+   */
   rough(): ModelRequest;
 }
 
@@ -21,11 +24,14 @@ export interface Prepared {
   /** The model with the providers that may be called. */
   readonly target: ModelTarget;
   readonly request: ModelRequest;
-  /** Undefined if no provider gets the client's own request. */
+  /** Undefined if no provider gets the client's request without conversion. */
   readonly relay: Relay | undefined;
 }
 
-/** Returns the model with only the providers that get the client's own request, or undefined if there are none. */
+/**
+ * Returns the model with only those providers that get the client's request without conversion, or undefined if there
+ * are none.
+ */
 export function ownProviders(
   target: ModelTarget,
   relay: Pick<Relay, 'accepts'>,
@@ -42,7 +48,7 @@ export function prepared(
   target: ModelTarget,
   exchange: Conversions & { readonly stream: boolean; readonly relay: Relay },
 ): Prepared {
-  // A model that does not stream cannot relay a stream.
+  // If the model does not stream, a request for a stream cannot be relayed.
   const mayRelay = !exchange.stream || streams(target);
   const own = mayRelay ? ownProviders(target, exchange.relay) : undefined;
   const relay = own && exchange.relay;

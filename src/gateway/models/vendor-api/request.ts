@@ -1,4 +1,4 @@
-/** Functions that the endpoints for all vendors use to convert requests. */
+/** Functions that the endpoints for several vendors use to convert requests. */
 import type * as z from 'zod';
 import { wordIssue } from '../../../base/index.ts';
 import type {
@@ -11,7 +11,7 @@ import type {
 } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 
-/** Minimum numbers of tokens for thoughts for the levels medium and high. */
+/** Minimum numbers of tokens for thoughts at the levels medium and high. */
 const MEDIUM_BUDGET = 4096;
 const HIGH_BUDGET = 16_384;
 
@@ -35,6 +35,7 @@ export function invalidField(field: string, why: string, reason?: string): A2AEr
 
 /**
  * Parses a part of a request. `at` is the name of this part. Throws `invalidParams` with the name of the invalid field.
+ * `whyUnknown` is the explanation for an unknown field.
  */
 export function readAt<Schema extends z.ZodType>(
   schema: Schema,
@@ -56,8 +57,8 @@ export interface OpenContent extends Content {
 }
 
 /**
- * Returns the parts of the last content if it has this role. Otherwise adds a content. So consecutive messages of one
- * role become one content, because models require alternating roles.
+ * Returns the parts of the last content if it has this role. Otherwise adds a content and returns its parts. So
+ * consecutive messages of one role become one content, because models require alternating roles.
  */
 export function partsOfRole(contents: OpenContent[], role: Content['role']): ContentPart[] {
   const last = contents.at(-1);

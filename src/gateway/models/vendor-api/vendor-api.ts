@@ -11,7 +11,7 @@
  *     failure: (error) => eventOf(error),
  *   }) })
  *
- * A provider that accepts the client's format gets the client's own request (`relay`), and its answer is returned in the
+ * A provider that accepts the client's format gets the client's own request (`relay`). Its answer is returned in the
  * same format.
  */
 import { text } from 'node:stream/consumers';
@@ -73,7 +73,10 @@ export const MODEL_FAILURES = {
 };
 
 export interface VendorApi {
-  /** Answers a request. Throws an A2AError if no provider starts to answer. */
+  /**
+   * Answers a request. Throws an A2AError if the request is refused or the model fails. If a stream has already begun,
+   * the failure is written to the stream instead.
+   */
   answer(
     input: Pick<RouteInput<unknown>, 'caller' | 'call'>,
     exchange: Exchange,
@@ -85,7 +88,8 @@ export interface VendorApi {
   ): Promise<T>;
   /**
    * Counts the tokens of a prompt. If a provider has the client's API, it counts them. Otherwise, or if the provider
-   * cannot count tokens, returns an estimate. Throws `invalidParams` if the provider rejects the request.
+   * cannot count tokens, returns an estimate. Throws `invalidParams` if the request is invalid, or if the provider
+   * rejects it.
    */
   countTokens(
     input: Pick<RouteInput<unknown>, 'caller' | 'call'>,
@@ -104,7 +108,9 @@ const JSON_HEADERS = { 'content-type': 'application/json' };
 export function createVendorApi({ models }: { readonly models: Models }): VendorApi {
   let running = 0;
 
-  /** Counts an answer in progress. Returns a function that ends it. Only the first call has an effect. */
+  /**
+   * Counts an answer in progress. Returns a function that ends it. Only the first call of this function has an effect.
+   */
   function start(): () => void {
     let isRunning = true;
     running++;

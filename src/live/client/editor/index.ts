@@ -49,8 +49,8 @@ export interface EditorTerminal {
 }
 
 /**
- * The error of a failed request to an editor. `refused`: the editor has answered with an error. `gone`: the editor has
- * not answered, so it is unknown whether it has executed the request.
+ * The error of a failed request to an editor. `refused`: the editor has answered with an error, or its answer is not
+ * usable. `gone`: the editor has not answered, so it may or may not have executed the request.
  */
 export class EditorError extends Error {
   override readonly name = 'EditorError';

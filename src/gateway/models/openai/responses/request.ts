@@ -34,9 +34,9 @@ import {
 } from './schema.ts';
 
 /**
- * Fields that are refused for all providers. Conversations and prompts in the operator's account belong to no workspace.
- * Budgets cannot reserve background answers. Each function returns true for values that have no effect. These values
- * are accepted.
+ * Fields that are refused for all providers. Conversations and prompts in the operator's account belong to no
+ * workspace. No usage can be reserved in budgets for background answers. Each function returns true for values that
+ * have no effect. These values are accepted.
  */
 const NEVER: Readonly<Record<string, (value: unknown) => boolean>> = {
   background: (value) => value === false,

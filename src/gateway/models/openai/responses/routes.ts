@@ -1,4 +1,7 @@
-/** OpenAI's Responses API: `/v1/responses`. A response is stored as a task unless `store` is false. */
+/**
+ * OpenAI's Responses API: `/v1/responses`. A response is stored as a task, unless `store` is false, the response fails,
+ * or it is too large.
+ */
 import { A2AError } from '../../../../protocol/index.ts';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../../api/route.ts';
 import { MODEL_FAILURES, type VendorApi } from '../../vendor-api/vendor-api.ts';

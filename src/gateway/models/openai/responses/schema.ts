@@ -1,7 +1,7 @@
 /**
  * The schemas of OpenAI's Responses API, with the fields that the gateway uses. Other fields are kept, because a
- * provider with the same API gets the client's own request. For other providers, request.ts rejects unsupported fields
- * that would change the answer.
+ * provider with the same API gets the client's own request. For other providers, request.ts rejects the known fields
+ * that would change the answer and cannot be converted.
  */
 import * as z from 'zod';
 import { Effort, Verbosity } from '../schema.ts';
@@ -72,8 +72,8 @@ export const Item = z.union([
 export type Item = z.infer<typeof Item>;
 
 /**
- * A tool. The vendor runs tools of types other than `function` and `custom`. Only providers with the same API have such
- * tools.
+ * A tool. Types other than `function` and `custom` are defined by the vendor. Only providers with the same API have
+ * tools of these types.
  */
 const ResponseTool = z.looseObject({
   type: z.string(),

@@ -28,6 +28,7 @@ const MAX_RESPONSES = 500;
 const MAX_CHARS = 8_000_000;
 const ID = /^resp_[0-9a-f]{32}$/;
 
+/** Stores a response, unless it is too large. */
 export async function store(
   { caller, call, handler }: Input,
   response: ResponseObject,
@@ -35,7 +36,7 @@ export async function store(
   previous: string | undefined,
 ): Promise<void> {
   const data = { response, input: [...input], ...(previous !== undefined && { previous }) };
-  // A larger response is not stored, because its conversation could not be continued.
+  // A larger response is not stored, because its conversation would usually be too long for `earlierItems`.
   if (JSON.stringify(data).length > MAX_CHARS) return;
   await handler.sendMessage(
     {
@@ -53,7 +54,7 @@ export async function store(
   );
 }
 
-/** Returns a stored response, or undefined if it does not exist. */
+/** Returns a stored response, or undefined if it does not exist or cannot be read. */
 export async function stored(
   { caller, call, handler }: Input,
   id: string,

@@ -1,7 +1,7 @@
 /**
  * Reads a live session for one client: the log of the current task, and then the log of each later task.
  *
- * A follower stores a cursor but no events. When its sink is full, it stops until `resume` is called. Then it reads the
+ * A reader stores a cursor but no events. When its sink is full, it stops until `resume` is called. Then it reads the
  * missed events from the store. Slow clients and reconnecting clients read the same tasks in the same order as all
  * other clients.
  */
@@ -22,24 +22,27 @@ import { OWN_CALL } from './session-task.ts';
 /** The clients, the queued prompts, and the version of the commands. Each value replaces the previous one. */
 export type Presence = Omit<Extract<LiveItem, { kind: 'presence' }>, 'kind'>;
 
-/** Receives the items of a follower. Its methods must not throw. */
+/** Receives the items of a reader. Its methods must not throw. */
 export interface LiveSink {
   /**
-   * Takes a snapshot. Returns false if the sink is full. The follower then waits for `resume`. The result of `event`
+   * Takes a snapshot. Returns false if the sink is full. The reader then waits for `resume`. The result of `event`
    * has the same meaning.
    */
   snapshot(snapshot: LiveSnapshot): boolean;
   event(taskId: string, entry: Published | Opening): boolean;
   /** Called after each snapshot, after a resumption, and whenever the presence changes. */
   presence(presence: Presence): void;
-  /** Called when the session has ended or the client has left it. */
+  /** Called once: when the session has ended, when the client has left it, or when reading has failed. */
   end(): void;
 }
 
 /** The position to resume from. `after` is the sequence number of the last event that the client has. */
 export interface Resume {
   readonly after: number;
-  /** The id of the event's task. Default: the current task. If it is an earlier task, all later tasks are read too. */
+  /**
+   * The id of the event's task. Default: the current task. If it is an earlier task, all later tasks are read too. If
+   * the task is unknown, the client starts with a snapshot of the current task.
+   */
   readonly taskId?: string | undefined;
 }
 
@@ -61,7 +64,7 @@ const LOST_WAIT_MS = 1000;
  */
 type From = 'now' | 'start' | number;
 
-export class Follower {
+export class SessionReader {
   readonly #followed: Followed;
   readonly #sink: LiveSink;
   #stream: TaskStream | undefined;
@@ -88,8 +91,8 @@ export class Follower {
   }
 
   /**
-   * Sends the presence to the sink. Has no effect before the first snapshot or the resumption, because the presence is
-   * sent at that time in any case.
+   * Sends the presence to the sink. Has no effect before the first snapshot or the resumption, because the reader then
+   * sends the presence itself.
    */
   presence(presence: Presence): void {
     if (this.#begun && !this.#closed) this.#sink.presence(presence);
