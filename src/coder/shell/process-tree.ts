@@ -23,6 +23,11 @@ const GRACE_MS = 2000;
 /** How long to look for remaining processes after SIGKILL. A process may have started others in the meantime. */
 const KILL_MS = 3000;
 const POLL_MS = 25;
+/** How often, and at which interval, to look again at a process that is just replacing its program (exec). */
+const EXEC_LOOKS = 20;
+const EXEC_POLL_MS = 2;
+/** The flag of kernel threads in /proc/PID/stat (PF_KTHREAD). */
+const KERNEL_THREAD = 0x0020_0000;
 
 /**
  * Kills all processes of the command, first with SIGTERM, then with SIGKILL. Waits until they have ended, but at most
@@ -36,7 +41,7 @@ export async function endTree(root: Root, graceMs = GRACE_MS): Promise<void> {
     const deadline = performance.now() + waitMs;
     const told = new Set<number>();
     for (;;) {
-      const members = membersOf(root);
+      const members = await membersOf(root);
       if (members.length === 0) return;
       for (const pid of members) {
         if (told.has(pid)) continue;
@@ -59,10 +64,10 @@ function send(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Returns the ids of the processes. A negative id means a process group. */
-function membersOf(root: Root): number[] {
+/** Returns the ids of the command's running processes. A negative id means a process group. */
+export async function membersOf(root: Root): Promise<number[]> {
   try {
-    if (hasProc) return fromProc(root);
+    if (hasProc) return await fromProc(root);
   } catch {
     // There is no /proc, so continue as on other systems.
   }
@@ -74,30 +79,62 @@ function membersOf(root: Root): number[] {
   }
 }
 
-function fromProc({ pid: root, mark }: Root): number[] {
+async function fromProc({ pid: root, mark }: Root): Promise<number[]> {
   const found = new Set<number>();
   const children = new Map<number, number[]>();
+  /** The processes whose environment was empty when last read, with the address at which it starts. */
+  const empty = new Map<number, string>();
+
+  /**
+   * Adds the process to `found` if it has the mark. While a process replaces its program (exec), the kernel reports an
+   * empty environment. It is really empty if its address is the same at the next look, because exec changes the address.
+   */
+  function lookForMark(pid: number): void {
+    const environment = read(pid, 'environ');
+    const before = empty.get(pid);
+    empty.delete(pid);
+    if (environment !== '') {
+      if (`\0${environment}`.includes(`\0${mark}\0`)) found.add(pid);
+      return;
+    }
+    const stat = statOf(pid);
+    const address = stat[47];
+    if (address === undefined || (Number(stat[6]) & KERNEL_THREAD) !== 0) return;
+    if (address === '0' || address !== before) empty.set(pid, address);
+  }
+
   for (const name of readdirSync('/proc')) {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) continue;
-    // In /proc/PID/stat, the name of the program is in parentheses and may contain any character.
-    const stat = read(pid, 'stat');
-    const [state, parent, , session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const [state, parent, , session] = statOf(pid);
     if (state === undefined || state === '' || state === 'Z' || state === 'X') continue;
     children.set(Number(parent), [...(children.get(Number(parent)) ?? []), pid]);
     if (pid === root || Number(session) === root) found.add(pid);
-    else if (`\0${read(pid, 'environ')}`.includes(`\0${mark}\0`)) found.add(pid);
+    else lookForMark(pid);
+  }
+  for (let looks = 0; empty.size > 0 && looks < EXEC_LOOKS; looks += 1) {
+    await wait(EXEC_POLL_MS);
+    // A copy, because lookForMark() removes a process from the map and may add it again.
+    const suspects = [...empty.keys()];
+    for (const pid of suspects) lookForMark(pid);
   }
   // The iteration over a set includes elements that are added during the iteration.
   for (const pid of found) for (const child of children.get(pid) ?? []) found.add(child);
   return [...found];
 }
 
-function read(pid: number, file: string): string {
+/** Returns the fields of /proc/PID/stat from the third on: state, parent, process group, session and others. */
+function statOf(pid: number): string[] {
+  // The second field, the name of the program, is in parentheses and may contain any character.
+  const stat = read(pid, 'stat') ?? '';
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+/** Returns undefined if the process has ended or belongs to another user. */
+function read(pid: number, file: string): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1');
   } catch {
-    // The process has ended, or belongs to another user.
-    return '';
+    return undefined;
   }
 }
