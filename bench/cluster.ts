@@ -1,14 +1,18 @@
-/** What a second node costs: the delay of a reader on another node, and the CPU time of a request with two nodes. */
+/**
+ * What a second node costs: the delay of a reader and of a cancellation on another node, and the CPU time of a request
+ * with two nodes.
+ */
 import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
 import { postgresStore } from '../src/store/postgres/postgres-store.ts';
-import { createAgent, createHandler } from '../src/tasks/index.ts';
+import { type AgentExecutor, createAgent, createHandler } from '../src/tasks/index.ts';
 import { messageRequest, pacedLoad } from './driver.ts';
 import { compare, median, percentile, type Row } from './measure.ts';
 import type { Subject } from './subject.ts';
 import { parley, stop } from './subjects.ts';
 
 const EVENTS = 400;
+const CANCELED_TASKS = 100;
 const EVERY_MS = 15;
 const ROUNDS = 11;
 const WARM_UP_ROUNDS = 4;
@@ -30,6 +34,36 @@ async function emptyDatabase(url: string, name: string): Promise<string> {
   return place.href;
 }
 
+/** Opens two nodes in one process that share a database. */
+async function openTwoNodes(url: string, agent: AgentExecutor) {
+  const node = async () => {
+    const store = await postgresStore(url, { logger });
+    const handler = createHandler(agent, { store, logger });
+    await handler.recover();
+    return handler;
+  };
+  const [one, other] = [await node(), await node()];
+  const close = async () => {
+    await one.close(0);
+    await other.close(0);
+  };
+  return { one, other, close };
+}
+
+type Handler = Awaited<ReturnType<typeof openTwoNodes>>['one'];
+
+async function startTask(handler: Handler): Promise<string> {
+  const message = {
+    kind: 'message' as const,
+    messageId: randomUUIDv7(),
+    role: 'user' as const,
+    parts: [{ kind: 'text' as const, text: 'go' }],
+  };
+  const task = await handler.sendMessage({ message, configuration: { blocking: false } });
+  if (task.kind !== 'task') throw new Error('no task');
+  return task.id;
+}
+
 /** The time from an event of an agent, before it is stored, to a reader of the task on another node. */
 export async function readerLag(server: string): Promise<Row> {
   const url = await emptyDatabase(server, 'parley_bench_lag');
@@ -39,25 +73,11 @@ export async function readerLag(server: string): Promise<Row> {
       yield `${performance.now()} `;
     }
   });
-  const node = async () => {
-    const store = await postgresStore(url, { logger });
-    const handler = createHandler(agent, { store, logger });
-    await handler.recover();
-    return handler;
-  };
-  const [one, other] = [await node(), await node()];
+  const { one, other, close } = await openTwoNodes(url, agent);
   try {
-    const parts = [{ kind: 'text' as const, text: 'go' }];
-    const message = {
-      kind: 'message' as const,
-      messageId: randomUUIDv7(),
-      role: 'user' as const,
-      parts,
-    };
-    const task = await one.sendMessage({ message, configuration: { blocking: false } });
-    if (task.kind !== 'task') throw new Error('no task');
+    const id = await startTask(one);
     const lags: number[] = [];
-    for await (const { event } of await other.subscribe({ id: task.id })) {
+    for await (const { event } of await other.subscribe({ id })) {
       if (event.kind !== 'artifact-update') continue;
       const now = performance.now();
       for (const part of event.artifact.parts) {
@@ -76,8 +96,46 @@ export async function readerLag(server: string): Promise<Row> {
       goal: { text: 'p50 ≤ 20 ms', reached: p50, most: 20 },
     };
   } finally {
-    await one.close(0);
-    await other.close(0);
+    await close();
+  }
+}
+
+/** The time from a cancellation at one node until the agent, which runs on the other node, is told to stop. */
+export async function cancelLag(server: string): Promise<Row> {
+  const url = await emptyDatabase(server, 'parley_bench_cancel');
+  let started = Promise.withResolvers<AbortSignal>();
+  const agent = createAgent(
+    { name: 'Waiting', description: 'Waits' },
+    async function* ({ signal }) {
+      yield 'waiting';
+      started.resolve(signal);
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    },
+  );
+  const { one, other, close } = await openTwoNodes(url, agent);
+  try {
+    const lags: number[] = [];
+    for (let n = 0; n < CANCELED_TASKS; n++) {
+      started = Promise.withResolvers();
+      const id = await startTask(one);
+      const signal = await started.promise;
+      const since = performance.now();
+      const stopped = new Promise<number>((resolve) => {
+        const stop = () => resolve(performance.now() - since);
+        signal.addEventListener('abort', stop, { once: true });
+      });
+      await other.cancelTask({ id });
+      lags.push(await stopped);
+    }
+    const p99 = percentile(lags, 0.99);
+    return {
+      scenario: 'PostgreSQL, a cancellation from another node',
+      unit: 'ms wall, p99',
+      values: { parley: p99, p50: median(lags) },
+      goal: { text: '≤ 100 ms', reached: p99, most: 100 },
+    };
+  } finally {
+    await close();
   }
 }
 

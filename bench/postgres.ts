@@ -12,7 +12,7 @@ import { APPEND, columnsOf } from '../src/store/postgres/append.ts';
 import { postgresStore } from '../src/store/postgres/postgres-store.ts';
 import { EventLog } from '../src/tasks/log/event-log.ts';
 import { startPostgres } from '../test/support/postgres-server.ts';
-import { readerLag, twoNodes } from './cluster.ts';
+import { cancelLag, readerLag, twoNodes } from './cluster.ts';
 import { largeStore } from './large-store.ts';
 import { compare, type Row } from './measure.ts';
 
@@ -136,6 +136,7 @@ export function postgres(): Promise<Row[]> {
         goal: goal(ten, 30_000, 0.6),
       },
       await readerLag(url),
+      await cancelLag(url),
       ...(await twoNodes(url)),
     ];
   });

@@ -40,10 +40,10 @@ export function verdict(
   rules: readonly PolicyRule[],
   subject: Subject,
   args: JsonObject = {},
-  more: { mode?: ApprovalMode; preview?: Preview; root?: string } = {},
+  more: { mode?: ApprovalMode; preview?: Preview; root?: string; readsOnly?: boolean } = {},
 ): Verdict {
-  const { mode = 'ask', preview, root = ROOT } = more;
-  return decide({ mode, root, rules: rulesFrom(rules) }, subject, args, preview);
+  const { mode = 'ask', preview, root = ROOT, readsOnly } = more;
+  return decide({ mode, root, rules: rulesFrom(rules) }, subject, args, preview, [], readsOnly);
 }
 
 export function shell(

@@ -332,6 +332,22 @@ test('a link does not lead around a rule', (t) => {
   assert.equal(verdict(rules, WRITE, { path: 'docs/new.md' }, { root }).decision, 'allow');
 });
 
+test('a rule that asks about one part of a call counts, wherever the part stands', () => {
+  const patch = tool('apply_patch', 'edit');
+  for (const files of [
+    ['src/a.ts', '.git/hooks/pre-commit'],
+    ['.git/hooks/pre-commit', 'src/a.ts'],
+  ]) {
+    const preview = editOf(...files);
+    assert.equal(verdict([], patch, {}, { mode: 'auto-edit', preview }).decision, 'ask');
+  }
+  const rules = [shellRule('ask', 'grep')];
+  const readsOnly = true;
+  for (const command of ['cat a.txt | grep x', 'grep x a.txt | cat']) {
+    assert.equal(verdict(rules, SHELL, { command }, { readsOnly }).decision, 'ask', command);
+  }
+});
+
 test('edits of hooks and of our own settings are asked about even when edits are free', () => {
   for (const file of ['.git/hooks/pre-commit', 'sub/.git/config', '.parley/settings.json']) {
     const preview = editOf(file);

@@ -2,16 +2,16 @@
  * Decides whether a call is allowed, needs a person's approval, or is denied.
  *
  * The last rule that matches decides, and if no rule matches, the mode decides. Two modes override rules. Plan mode
- * denies calls that may change something, even if a rule allows them. Yolo mode allows calls for which a rule asks,
- * unless another rule may deny them. Built-in rules come first, then the rules of the settings, then the rules of the
+ * denies all calls whose effect is not `read` or `talk`, even if a rule allows them. Yolo mode allows calls for which a
+ * rule asks, unless another rule may deny them. Built-in rules come first, then the rules of the settings, then the rules of the
  * session, which people add with "Always allow".
  *
  * The meaning of a rule's pattern depends on the tool. For the shell, the pattern is the first words of a command
  * (shell/command-pattern.ts). For tools with paths, it is a glob relative to the workspace. For `fetch_url`, it is a
  * host. For `task`, it is the name of a helper. Each part of a call, such as a command of a line or a file of a patch,
- * gets its own decision. The strictest decision counts. In this comparison, a part that matches no rule counts as
- * `ask`. So rules allow a call only if they allow each of its parts. A rule with a pattern never allows a command line
- * that cannot be parsed or that writes to files.
+ * gets its own decision. The strictest decision counts: `deny`, `ask`, no rule, `allow`, in this order. So rules allow a
+ * call only if they allow each of its parts, and the mode decides only if no rule asks about a part or denies it. A rule
+ * with a pattern never allows a command line that cannot be parsed or that writes to files.
  */
 import { realpathSync } from 'node:fs';
 import type { JsonObject } from '../../base/index.ts';
@@ -32,7 +32,7 @@ const FOLDER_TOOLS: ReadonlySet<string> = new Set(['list_directory', 'glob', 'se
 export const FETCH_TOOL = 'fetch_url';
 export const SEARCH_TOOL = 'web_search';
 export const TASK_TOOL = 'task';
-/** The name of the helper without a file. */
+/** The name of the default helper, which has no definition file. */
 export const DEFAULT_HELPER = 'helper';
 
 export interface Policy {
@@ -149,8 +149,8 @@ export function decide(
 }
 
 /**
- * Returns a denial if the call edits a file that may not be read. The errors of such an edit could quote the old
- * content. This does not apply to `write_file`.
+ * Returns a denial if the call edits a file for which a rule with a pattern denies `read_file`. The errors of such an
+ * edit could quote the old content. This does not apply to `write_file`.
  */
 function denialOfReading(
   policy: Policy,
@@ -172,8 +172,8 @@ function fileRules({ rules, root }: Policy, tool: string): PolicyRule[] {
 /**
  * Returns a function that takes the real path of a file or folder. The function returns whether the result of a tool
  * may contain it. Returns undefined instead if the result may contain all files, or if the tool has another effect than
- * `read`. The rules for the tool and the rules for reading files apply. If a person has approved the call, `approved`
- * is true, and the result may contain files for which a rule asks.
+ * `read`. Only rules with a pattern apply: those for the tool and those for `read_file`. If a person has approved the call,
+ * `approved` is true, and the result may contain files for which a rule asks.
  */
 export function resultFilter(
   policy: Policy,
@@ -281,11 +281,13 @@ function said(rule: PolicyRule): Verdict {
 }
 
 function severityOf(ruled: Ruled | undefined): number {
-  return ruled?.mayBeDenied ? 2 : { allow: 0, ask: 1, deny: 3 }[ruled?.decision ?? 'ask'];
+  if (ruled?.mayBeDenied) return 3;
+  return { allow: 0, byMode: 1, ask: 2, deny: 4 }[ruled?.decision ?? 'byMode'];
 }
 
 /**
- * Returns the strictest decision. An undefined decision means that the mode decides. Such a decision counts as `ask`.
+ * Returns the strictest decision. An undefined decision means that the mode decides. It is stricter than `allow`, and
+ * less strict than `ask`.
  */
 function strictest(verdicts: readonly (Ruled | undefined)[]): Ruled | undefined {
   return verdicts.reduce(
