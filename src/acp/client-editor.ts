@@ -2,8 +2,8 @@
  * Gives the agent access to the files and the terminals that an ACP client offers.
  *
  * The client's answers are not trusted. Texts have a maximum length. Each request has a timeout, except the request
- * that waits for the end of a program. A client that does not answer in time gets no more requests, because every
- * further call would wait for the timeout too.
+ * that waits for the end of a program. A client that does not answer in time gets no more requests in this turn,
+ * because every further call would wait for the timeout too.
  */
 import {
   methods,
@@ -72,6 +72,11 @@ export class ClientEditor implements Editor {
 
   get available(): boolean {
     return this.sessionId !== '' && !this.#silent && !this.#options.signal.aborted;
+  }
+
+  /** Allows requests again after the client has not answered one in time. */
+  retry(): void {
+    this.#silent = false;
   }
 
   /** Returns the id of the terminal in which a call runs or ran, or undefined if none is known. */
@@ -149,7 +154,9 @@ export class ClientEditor implements Editor {
     } catch (error) {
       if (until === undefined && limit.aborted) {
         this.#silent = true;
-        logger.warn({ method }, 'an editor does not answer: its files and terminals are not used');
+        const message =
+          'an editor does not answer: its files and terminals are not used for the rest of the turn';
+        logger.warn({ method }, message);
       }
       if (cancellationSignal.aborted || !(error instanceof RequestError)) throw gone(error);
       throw new EditorError('refused', reasonOf(error).slice(0, MAX_REASON), { cause: error });

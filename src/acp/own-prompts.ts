@@ -86,9 +86,10 @@ export class OwnPrompts {
     await this.#session.cancel();
   }
 
-  close(error: Error): void {
+  /** Ends all prompts, including those whose turns have not begun. */
+  endAll(outcome: StopReason | Error): void {
     for (const sent of this.#waiting.splice(0)) this.#begun.add(sent);
-    this.end(error);
+    this.end(outcome);
   }
 
   /** Removes a prompt whose turn has not begun. Returns false if its turn has begun. */

@@ -75,7 +75,7 @@ export interface AcpOptions {
   list?(query: SessionQuery): Promise<ListSessionsResponse>;
   /**
    * Deletes a stored session. Does nothing if there is no such session. Throws an A2AError if the session is open
-   * elsewhere. If this is missing, session/delete is not supported.
+   * elsewhere, or if a turn of it has not ended. If this is missing, session/delete is not supported.
    */
   remove?(sessionId: string): Promise<void>;
   /** Whether the model sees images, so that clients may send them. Default: true. */
@@ -87,6 +87,11 @@ export interface AcpOptions {
    * id. If the returned session has another id than the requested one, the client gets the error "session not found".
    */
   join(wanted: Wanted): LiveSession | Promise<LiveSession>;
+  /**
+   * Returns whether other clients have the session open. If not, session/close cancels the turn before the client
+   * leaves. By default, session/close never cancels the turn.
+   */
+  isShared?(session: LiveSession): boolean;
   /** Called when the client leaves a session. By default the session is closed. */
   leave?(session: LiveSession): Promise<void>;
   /** Parley's version, which the client may display. */
@@ -206,6 +211,17 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     await release(one.session);
   }
 
+  /** Handles session/close. Cancels the turn if no other client has the session open, and leaves the session. */
+  async function close(one: AcpSession): Promise<void> {
+    if (options.isShared?.(one.session) === false) {
+      // From now on, the client cannot start another turn.
+      joined.delete(one.sessionId);
+      await cancelTurn(one);
+      one.endPrompts('cancelled');
+    }
+    await leave(one);
+  }
+
   function start(one: AcpSession): Promise<void> {
     return one.start(() => void leave(one));
   }
@@ -309,7 +325,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     )
     .onRequest(
       session.close,
-      handled(({ params: { sessionId } }) => leave(find(sessionId))),
+      handled(({ params: { sessionId } }) => close(find(sessionId))),
     )
     .onRequest(
       session.setMode,

@@ -31,6 +31,7 @@ import {
 } from '../protocol/development-tool/index.ts';
 import {
   A2AError,
+  isInterrupted,
   isTerminal,
   textOf,
   type TaskState,
@@ -59,8 +60,10 @@ const MAX_COMMANDS = 500;
 export interface AcpSessionOptions {
   readonly session: LiveSession;
   readonly client: AgentContext;
-  /** The client's editor. Commands may run in its terminals. */
-  readonly editor: Pick<ClientEditor, 'terminalOf'>;
+  /**
+   * The client's editor. Commands may run in its terminals. `retry` is called before each turn that the client starts.
+   */
+  readonly editor: Pick<ClientEditor, 'terminalOf' | 'retry'>;
   /** Whether to send the earlier conversation to the client. */
   readonly history: boolean;
   readonly logger: Logger;
@@ -171,6 +174,8 @@ export class AcpSession {
     if (call && isText && isOpen(requestId(call))) {
       return this.#prompts.answer(confirmationOf(call, OPTION.words, { answer }));
     }
+    // If a prompt of the client is pending, or the turn waits, the turn in which the editor did not answer may go on.
+    if (!this.#prompts.isPending && !isInterrupted(this.#state)) this.#options.editor.retry();
     const { done } = await this.#prompts.send(parts);
     return done;
   }
@@ -201,11 +206,16 @@ export class AcpSession {
     throw RequestError.invalidParams({}, `${field}: ${value} is not allowed here: ${this.#reply}`);
   }
 
+  /** Responds to the client's prompts. */
+  endPrompts(outcome: StopReason): void {
+    this.#prompts.endAll(outcome);
+  }
+
   /** Stops sending updates. Does not close the live session. */
   stop(): void {
     this.#leaving.abort();
     this.#permissions.withdrawAll();
-    this.#prompts.close(sessionEnded());
+    this.#prompts.endAll(sessionEnded());
     this.#current.reject(sessionEnded());
   }
 

@@ -85,6 +85,24 @@ test('a new file has no old text', () => {
   assert.deepEqual(locations, [{ path: '/project/a' }]);
 });
 
+test('a change of the mode or the path is text before the diff, when it is asked for and when it is done', () => {
+  const formatted_diff = 'diff --git a/a b/a\nold mode 100644\nnew mode 100755\n';
+  const diff = { file_name: 'a', file_path: '/p/a', old_content: 'x', new_content: 'x' };
+  const file_edit_details = { ...diff, formatted_diff };
+  const expected = [
+    {
+      type: 'content',
+      content: { type: 'text', text: '```diff\nold mode 100644\nnew mode 100755\n```' },
+    },
+    { type: 'diff', path: '/p/a', oldText: 'x', newText: 'x' },
+  ];
+  const confirmation_request = { options: [{ id: 'cancel', name: 'Reject' }], file_edit_details };
+  const done = { status: 'SUCCEEDED', output: { diff: file_edit_details } } as const;
+  for (const each of [{ confirmation_request }, done]) {
+    assert.deepEqual(toolView(call(each), '/p').content, expected);
+  }
+});
+
 test('a request shows its details: a patch of several files, an MCP tool, a sentence', () => {
   const options = [{ id: 'cancel', name: 'Reject' }];
   const ask = (details: object) => ({ confirmation_request: { options, ...details } });

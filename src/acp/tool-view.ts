@@ -16,6 +16,7 @@ import {
   type ToolCall,
 } from '../protocol/development-tool/index.ts';
 import type { FilePart } from '../protocol/index.ts';
+import { headerNotes } from '../protocol/schema-free/index.ts';
 import { blockFrom } from './content.ts';
 
 /** The fields that `tool_call`, `tool_call_update` and `session/request_permission` share. */
@@ -78,7 +79,7 @@ function contentOf(call: ToolCall, kind: ToolKind): ToolCallContent[] {
   const { output, error, live_content: live } = call;
   // The output of a failed command is in the error.
   if (error) return [kind === 'execute' ? verbatim(error.message) : words(error.message)];
-  if (output?.diff) return [diffOf(output.diff)];
+  if (output?.diff) return diffOf(output.diff);
   if (output?.text !== undefined) {
     if (!VERBATIM.has(kind)) return [words(output.text)];
     return [verbatim(output.text, kind === 'edit' ? 'diff' : '')];
@@ -100,7 +101,7 @@ function imageOf(file: FilePart['file']): ToolCallContent[] {
 function detailContent(detail: CallDetail): ToolCallContent[] {
   switch (detail.kind) {
     case 'change':
-      return [diffOf(detail.diff)];
+      return diffOf(detail.diff);
     case 'command':
       return [verbatim(reveal(detail.command), 'sh')];
     case 'patch':
@@ -114,8 +115,14 @@ function detailContent(detail: CallDetail): ToolCallContent[] {
   }
 }
 
-function diffOf({ file_path, old_content, new_content }: FileDiff): ToolCallContent {
-  return { type: 'diff', path: file_path, oldText: old_content ?? null, newText: new_content };
+/** Returns the change. ACP's diff has only the contents. What else changes, such as the mode, is text before it. */
+function diffOf(diff: FileDiff): ToolCallContent[] {
+  const { file_path, old_content, new_content, formatted_diff } = diff;
+  const notes = headerNotes(formatted_diff);
+  return [
+    ...(notes.length > 0 ? [verbatim(reveal(notes.join('\n')), 'diff')] : []),
+    { type: 'diff', path: file_path, oldText: old_content ?? null, newText: new_content },
+  ];
 }
 
 function words(text: string): ToolCallContent {

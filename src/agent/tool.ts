@@ -171,7 +171,7 @@ export interface Toolset {
   tools(signal: AbortSignal): Promise<readonly Tool[]>;
   /**
    * Cancels work that a call has started elsewhere, like `Tool.cancel`. It may also be called for calls of tools that
-   * do not belong to this toolset. To find out, the tools would have to be listed again.
+   * do not belong to this toolset, because only a new list of the tools could show whether they do.
    */
   cancel?(callId: string, run: CanceledRun): Promise<void>;
   close?(): Promise<void>;

@@ -80,7 +80,7 @@ export function toA2AAgent(agent: Agent, options: A2AAgentOptions = {}): A2AAgen
 
   return {
     profile: profileOf(agent, profile),
-    // Clients of 0.3 expect the answer in the result of `message/send`.
+    // Clients of 0.3 expect the answer in the status message of the task that `message/send` returns.
     views: answerViews(({ result }) => result === '0.3'),
     readsTraceparent: true,
     execute: (context) => inTrace(context.traceparent, () => execute(context)),

@@ -90,7 +90,7 @@ export function readAnswers(message: Message, open: readonly Question[]): ReadAn
   if (given.length > 0) return { files, ...structured(given, open) };
   const [question, ...others] = open;
   if (!question || others.length > 0) {
-    const problem = 'Several questions are open. Say which of them you answer.';
+    const problem = 'Several questions are open. Say which of them you answer: send a data part with its "questionId".';
     return { answers: [], files, problem };
   }
   const text = textOf(message.parts).trim();
@@ -214,6 +214,6 @@ function chosen(value: JsonValue, { options = [] }: Question): JsonValue {
 
 function unclear({ kind }: Question): string {
   return kind === 'confirmation'
-    ? 'The answer was neither a clear yes nor a clear no. Nothing was done.'
+    ? 'The answer was neither a clear yes nor a clear no, or its "args" were not an object. Nothing was done.'
     : 'The message contains no answer.';
 }

@@ -279,6 +279,21 @@ test('an editor that does not answer is asked once, and then the disk is used', 
   assert.deepEqual([editor.read.length, disk('a.txt')], [1, '2']);
 });
 
+test('an editor that did not answer in one turn is asked again in the next', async (t) => {
+  const { person, editor } = await startEditor(t, {
+    script: [[readCall], [readCall], done, [readCall], done],
+    files: { 'a.txt': 'saved' },
+    editorTimeoutMs: 20,
+  });
+  const held = Promise.withResolvers<void>();
+  t.after(() => held.resolve());
+  editor.hold = held.promise;
+  await person.prompt('read');
+  assert.equal(editor.read.length, 1);
+  await person.prompt('read again');
+  assert.equal(editor.read.length, 2);
+});
+
 test('the files and terminals of an editor that may not approve are not used', async (t) => {
   const { person, editor } = await startEditor(t, {
     script: [[readCall], done],

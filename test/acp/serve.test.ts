@@ -128,6 +128,30 @@ test('a client that disconnects, or loads a session again, does not end it for a
   assert.match(phone.text, /Two\.Three\.$/);
 });
 
+test('session/close cancels the turn, unless another client has the session open', async (t) => {
+  const call = { name: 'run_shell_command', args: { command: 'echo hi' } };
+  const { connect, workspace, server } = await startServer(t, [[{ call }]]);
+  const [ann, phone] = [connect('a'), connect('a')];
+  const { sessionId } = await ann.open(workspace);
+  await phone.initialize();
+  await phone.load(sessionId, workspace);
+  const close = (editor: Editor) =>
+    editor.connection.agent.request(methods.agent.session.close, { sessionId });
+  const states = async () => {
+    const { tasks } = await server.handler.listTasks(
+      { contextId: sessionId },
+      { user: { id: 'ann' } },
+    );
+    return tasks.map(({ status }) => status.state).filter((state) => state !== 'submitted');
+  };
+  ann.prompt('run').catch(() => {});
+  await phone.until(() => phone.asked.length === 1);
+  await close(ann);
+  assert.deepEqual(await states(), ['input-required']);
+  await close(phone);
+  assert.deepEqual(await states(), ['canceled']);
+});
+
 test('each user sees only their own sessions in the list', async (t) => {
   const { connect, workspace, other } = await startServer(t, [
     [{ text: 'One.' }],

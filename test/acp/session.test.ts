@@ -227,13 +227,37 @@ test('a client that requests a new session twice joins the live session once', a
   assert.equal(editor.text, 'Hello.');
 });
 
-test('session/close leaves the session', async (t) => {
-  const started = await startLive(t);
+test('session/close leaves the live session, and its turn goes on', async (t) => {
+  const call = { name: 'run_shell_command', args: { command: 'echo hi' } };
+  const started = await startLive(t, { script: [[{ call }], [{ text: 'Ran.' }]] });
   const editor = editorIn(t, started);
   const { sessionId } = await editor.open();
+  const prompted = assert.rejects(editor.prompt('run'), /The session has ended/);
+  await editor.until(() => editor.asked.length === 1);
   await editor.connection.agent.request(methods.agent.session.close, { sessionId });
+  await prompted;
   assert.deepEqual(started.live.clients, []);
   await assert.rejects(editor.prompt('hi'), { code: -32002 });
+  editor.answer = () => allowed;
+  await editor.load(sessionId);
+  await editor.until(() => editor.text === 'Ran.');
+});
+
+test('session/close cancels the turn if the host says that the session is not shared', async (t) => {
+  const call = { name: 'run_shell_command', args: { command: 'echo hi' } };
+  const { live } = await startLive(t, { script: [[{ call }]] });
+  const { editor } = editorFor(t, {
+    join: () => live.join({ kind: 'acp' }),
+    isShared: () => live.clients.length > 1,
+  });
+  const { sessionId } = await editor.open();
+  const prompted = editor.prompt('run');
+  await editor.until(() => editor.asked.length === 1);
+  const { taskId } = live;
+  await editor.connection.agent.request(methods.agent.session.close, { sessionId });
+  assert.deepEqual(await prompted, { stopReason: 'cancelled' });
+  const { status } = await live.handler.getTask({ id: taskId }, {});
+  assert.equal(status.state, 'canceled');
 });
 
 test('a client with only the role view gets no permission requests and cannot prompt', async (t) => {

@@ -136,6 +136,54 @@ test(
   },
 );
 
+test(
+  'a dialog does not take the focus from an empty prompt field, so that typed digits choose nothing',
+  { skip },
+  async (t) => {
+    const script = [call('write_file', { path: 'a.txt', content: 'x' }), says('Over.')];
+    const { url, live } = await serveSession(t, { script });
+    const terminal = live.join({ kind: 'terminal' });
+    const { page } = await visit(t, url, DESKTOP);
+    const field = page.getByLabel('Prompt');
+    await field.focus();
+    await terminal.prompt('write');
+    const dialog = page.getByRole('dialog');
+    await dialog.locator('.options button:enabled').first().waitFor();
+    await page.keyboard.type('add 2 tests');
+    assert.equal(await field.inputValue(), 'add 2 tests');
+    assert.ok(await dialog.isVisible());
+    // The keyboard reaches the dialog, whose number keys then work.
+    await page.keyboard.press('Shift+Tab');
+    const reject = dialog.getByRole('button', { name: 'Reject', exact: true });
+    await page.keyboard.press((await reject.getAttribute('aria-keyshortcuts')) ?? '');
+    await page.getByText('↳ You: Reject').waitFor();
+  },
+);
+
+test('each key delays the time from which a dialog takes answers', { skip }, async (t) => {
+  const script = [call('write_file', { path: 'a.txt', content: 'x' }), says('Over.')];
+  const { url, live } = await serveSession(t, { script });
+  const terminal = live.join({ kind: 'terminal' });
+  const { page } = await visit(t, url, DESKTOP);
+  await page.getByText('Connected').waitFor();
+  await page.clock.install();
+  await page.clock.pauseAt(Date.now() + 60_000);
+  await terminal.prompt('write');
+  const dialog = page.getByRole('dialog');
+  while (!(await dialog.isVisible())) await page.clock.runFor(20);
+  const enabled = dialog.locator('.options button:enabled');
+  for (const key of ['2', 'a', '1']) {
+    await page.clock.runFor(350);
+    assert.equal(await enabled.count(), 0, `before ${key}`);
+    await page.keyboard.press(key);
+  }
+  await page.clock.runFor(350);
+  assert.equal(await enabled.count(), 0);
+  await page.clock.runFor(100);
+  assert.ok((await enabled.count()) > 0);
+  assert.equal(await page.locator('.decision').count(), 0);
+});
+
 test('a number key chooses the button that shows this number', { skip }, async (t) => {
   const script = [call('write_file', { path: 'a.txt', content: 'x' }), says('Over.')];
   const { url, live } = await serveSession(t, { script });

@@ -32,6 +32,9 @@ export function createMcpServer(note: (line: string) => void): McpServer {
       { type: 'resource_link', uri: 'https://a.example/file.pdf', name: 'file.pdf' },
     ],
   }));
+  server.registerResource('notes', 'test://notes', { title: 'Notes' }, () => ({
+    contents: [{ uri: 'test://notes', text: 'some notes' }],
+  }));
   server.registerTool('fails', { description: 'Always fails' }, () => ({
     isError: true,
     content: [{ type: 'text', text: 'the disk is on fire' }],

@@ -148,6 +148,8 @@ for (const [how, open] of [
       assert.equal(await asked('all', 'add'), true);
       assert.equal(await asked('writes', 'add'), false);
       assert.equal(await asked('writes', 'echo'), true);
+      assert.equal(await asked('all', 'read_resource'), true);
+      assert.equal(await asked('writes', 'read_resource'), false);
       const rule: McpOptions['confirm'] = (tool, args) => ({ text: JSON.stringify([tool, args]) });
       assert.deepEqual(await asked(rule, 'add'), {
         text: '[{"name":"add","readOnly":true,"destructive":false},{"a":1}]',

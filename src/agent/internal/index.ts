@@ -18,5 +18,6 @@ export { compact, contextTokens } from '../run/compaction.ts';
 export { conversationOf, eventBefore } from '../run/conversation.ts';
 export { FinalText } from '../run/final-text.ts';
 export { runScopeOf } from '../run/run-context.ts';
+export { hasUnfinishedRun } from '../run/unfinished-run.ts';
 export { generate } from '../spans.ts';
 export { loginToMcp, mcpAuthorization, type McpLogins } from '../tools/mcp-oauth.ts';

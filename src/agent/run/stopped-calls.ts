@@ -37,7 +37,7 @@ export function declined({ confirmation }: OpenCall): ToolError {
  */
 export function stopped(reason: string, call: OpenCall, progress?: JsonValue): ToolError {
   if (isDeclined(call)) return declined(call);
-  // If the question is not a confirmation, the tool itself asked it, so the tool was called.
+  // If the last question of the call is not a confirmation, it was asked after the tool was called.
   const wasCalled = call.begun === true || (call.asks ?? 'confirmation') !== 'confirmation';
   if (!wasCalled) return new ToolError('stopped', `${reason}: this call was not run`);
   const output = typeof progress === 'string' ? progress.trim() : '';

@@ -92,6 +92,20 @@ for (const name of ['', 'has space', '9lives', '-x', 'ünï', 'a.b', 'x'.repeat(
   });
 }
 
+test('confirmsAfter gets the parsed arguments, and is not asked about invalid ones', () => {
+  const spend = tool({
+    name: 'spend',
+    description: 'Spends',
+    input: z.object({ at: z.coerce.date() }),
+    confirmsAfter: ({ at }, earlier) => at.getTime() > 0 && earlier.name === 'pay',
+    run: () => 'ok',
+  });
+  const earlier = { kind: 'function-call', id: 'c1', name: 'pay', args: {} } as const;
+  assert.equal(spend.confirmsAfter?.({ at: '2026-01-01' }, earlier), true);
+  assert.equal(spend.confirmsAfter?.({ at: '2026-01-01' }, { ...earlier, name: 'look' }), false);
+  assert.equal(spend.confirmsAfter?.({ at: 'soon' }, earlier), false);
+});
+
 test('confirm is a constant, a function or absent', async () => {
   const made = (confirm?: boolean) =>
     tool({

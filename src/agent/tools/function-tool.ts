@@ -13,6 +13,7 @@
  */
 import { defined, type MaybePromise, type JsonObject } from '../../base/index.ts';
 import type { z } from 'zod';
+import type { FunctionCallPart } from '../content.ts';
 import {
   RichResponse,
   Waiting,
@@ -39,6 +40,11 @@ export interface FunctionToolOptions<Input extends z.ZodObject> {
   readonly confirm?:
     | boolean
     | ((args: z.output<Input>, context: ToolContext) => MaybePromise<boolean | ToolConfirmation>);
+  /**
+   * Returns whether `confirm` depends on an earlier call of the same model answer, whose tool must be sequential. If so,
+   * `confirm` is called after the earlier call has ended.
+   */
+  readonly confirmsAfter?: (args: z.output<Input>, earlier: FunctionCallPart) => boolean;
   /** Whether the response arrives later, from outside the run. */
   readonly longRunning?: boolean;
   /** Whether the tool's calls run in the order of the model's answer, and not concurrently with the other calls. */
@@ -52,7 +58,7 @@ export interface FunctionToolOptions<Input extends z.ZodObject> {
 
 /** Creates a tool from a function. */
 export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Input>): Tool {
-  const { name, description, input, confirm, longRunning, sequential } = options;
+  const { name, description, input, confirm, confirmsAfter, longRunning, sequential } = options;
   if (!TOOL_NAME.test(name)) {
     throw new TypeError(
       `'${name.slice(0, 80)}' is not a valid tool name: use at most 64 letters, digits, _ and -, and begin with a letter or _`,
@@ -85,6 +91,13 @@ export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Inp
     ...(confirm !== undefined && {
       confirm: (args: JsonObject, context: ToolContext) =>
         typeof confirm === 'boolean' ? confirm : confirm(typed(args), context),
+    }),
+    ...(confirmsAfter && {
+      confirmsAfter(args: JsonObject, earlier: FunctionCallPart) {
+        // The arguments may be invalid here. The call then fails without a question.
+        const { success, data } = input.safeParse(args);
+        return success && confirmsAfter(data, earlier);
+      },
     }),
     async run(args, context) {
       const result = await options.run(typed(args), context);

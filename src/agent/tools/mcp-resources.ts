@@ -1,5 +1,5 @@
 /** The resources of an MCP server, and the tool that lists and reads them. */
-import type { JsonObject } from '../../base/index.ts';
+import { defined, type JsonObject } from '../../base/index.ts';
 import type { ReadResourceResult } from '@modelcontextprotocol/client';
 import type { Tool } from '../tool.ts';
 import type { McpConnection } from './mcp-connection.ts';
@@ -40,10 +40,11 @@ export function resourceTool(
   server: string,
   name: string,
   connection: Connection,
-  save?: SaveMcpFile,
+  { save, confirm }: { readonly save?: SaveMcpFile | undefined } & Pick<Tool, 'confirm'> = {},
 ): Tool {
   return {
     name,
+    ...defined({ confirm }),
     description: `Reads a resource of the MCP server ${server} by its URI. Without a URI, lists its resources and templates of URIs.`,
     parameters: PARAMETERS,
     async run({ uri }, { signal }) {

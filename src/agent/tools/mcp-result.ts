@@ -88,7 +88,8 @@ export async function readContent(
     const length = part.kind === 'blob' ? part.data.length : part.uri.length;
     const fits = parts.length < MAX_PARTS && size + length <= MAX_PARTS_SIZE;
     const accepted = part.kind === 'blob' ? acceptedFile(part) : part;
-    if (fits && accepted) {
+    const isPart = fits && accepted !== undefined;
+    if (isPart) {
       size += length;
       parts.push(accepted);
     }
@@ -96,7 +97,7 @@ export async function readContent(
     const isImage = accepted?.mediaType?.startsWith('image/') === true;
     if (part.kind === 'blob' && !(fits && isImage)) {
       noted += 1;
-      if (noted <= MAX_NOTES) texts.push(await noteOf(part, save));
+      if (noted <= MAX_NOTES) texts.push(await noteOf(part, isPart, save));
     } else if (!fits) texts.push(`[link to ${part.mediaType ?? 'a file'} omitted]`);
   }
   if (noted > MAX_NOTES) texts.push(`[${noted - MAX_NOTES} more files omitted]`);
@@ -168,9 +169,15 @@ function blobOf(mimeType: string, data: string, name?: string): BlobPart {
   };
 }
 
-async function noteOf({ mediaType, data, name }: BlobPart, save?: SaveMcpFile): Promise<string> {
+/** Returns a note for the model about a file that is saved, or that the model may not get. */
+async function noteOf(
+  { mediaType, data, name }: BlobPart,
+  isPart: boolean,
+  save?: SaveMcpFile,
+): Promise<string> {
   const bytes = Buffer.from(data, 'base64');
   const what = `${name === undefined ? '' : `${name}: `}${mediaType}, ${sizeOf(bytes.length)}`;
   const path = await save?.({ bytes, mediaType });
-  return path === undefined ? `[${what}, not shown]` : `[${what}, saved as ${path}]`;
+  if (path !== undefined) return `[${what}, saved as ${path}]`;
+  return isPart ? `[${what}]` : `[${what}, not shown]`;
 }

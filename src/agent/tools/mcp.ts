@@ -28,6 +28,17 @@ const MAX_DESCRIPTION_LENGTH = 4_000;
 /** Maximum length of one tool's JSON Schema, in characters. */
 const MAX_SCHEMA_LENGTH = 50_000;
 
+/**
+ * The tool of a call for which `McpOptions.confirm` decides. The tool that lists and reads the server's resources has
+ * the name `read_resource`.
+ */
+export interface ConfirmableTool {
+  /** The name as the server lists it. */
+  readonly name: string;
+  readonly readOnly: boolean;
+  readonly destructive: boolean;
+}
+
 /** The options of `mcpToolset`. */
 export interface McpOptions {
   /** The names of the tools to offer, as the server lists them. Default: all tools. */
@@ -41,10 +52,7 @@ export interface McpOptions {
   readonly confirm?:
     | 'all'
     | 'writes'
-    | ((
-        tool: { readonly name: string; readonly readOnly: boolean; readonly destructive: boolean },
-        args: JsonObject,
-      ) => MaybePromise<boolean | ToolConfirmation>);
+    | ((tool: ConfirmableTool, args: JsonObject) => MaybePromise<boolean | ToolConfirmation>);
   /**
    * Whether the tools that are not marked as read-only are sequential (`Tool.sequential`). Their calls then run one
    * after the other, in the order in which the model made them. By default, all calls run concurrently.
@@ -175,13 +183,22 @@ export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): M
     }
     const reader = names.get(RESOURCE_TOOL);
     if (readsResources && reader !== undefined) {
-      tools.push(resourceTool(server.name, reader, connection, options.saveFile));
+      const tool = { name: RESOURCE_TOOL, readOnly: true, destructive: false };
+      const more = { save: options.saveFile, ...confirmationOf(tool) };
+      tools.push(resourceTool(server.name, reader, connection, more));
     }
     return tools;
   }
 
-  function wrap(tool: McpTool, name: string, parameters: JsonObject): Tool {
+  /** Returns the method that decides whether a call of this tool must be approved. */
+  function confirmationOf(tool: ConfirmableTool): Pick<Tool, 'confirm'> {
     const { confirm } = options;
+    if (confirm === undefined) return {};
+    if (typeof confirm === 'function') return { confirm: (args) => confirm(tool, args) };
+    return { confirm: () => confirm === 'all' || !tool.readOnly };
+  }
+
+  function wrap(tool: McpTool, name: string, parameters: JsonObject): Tool {
     const readOnly = tool.annotations?.readOnlyHint === true;
     const destructive = !readOnly && tool.annotations?.destructiveHint !== false;
     return {
@@ -189,12 +206,7 @@ export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): M
       description: elide(tool.description ?? tool.title ?? '', MAX_DESCRIPTION_LENGTH),
       parameters,
       ...(options.sequential === true && { sequential: !readOnly }),
-      ...(confirm !== undefined && {
-        confirm: (args: JsonObject) =>
-          typeof confirm === 'function'
-            ? confirm({ name: tool.name, readOnly, destructive }, args)
-            : confirm === 'all' || !readOnly,
-      }),
+      ...confirmationOf({ name: tool.name, readOnly, destructive }),
       async run(args, context) {
         const onProgress = ({ progress, total, message: said }: Progress): void => {
           const message = said === undefined ? undefined : elide(said, MAX_DESCRIPTION_LENGTH);

@@ -267,6 +267,11 @@ test('wrong credentials end the run with an error that says so', async (t) => {
   assert.equal(error?.code, 'remote-unauthorized');
 });
 
+test('an agent that would verify its card without keys cannot be made', () => {
+  const options = { name: 'remote', url: 'https://agent.example', verify: { keys: undefined } };
+  assert.throws(() => remoteAgent(options), { name: 'TypeError', message: /`verify` has no keys/ });
+});
+
 test('the card describes it only where nobody else does', async (t) => {
   const { url } = await remote(t, async function* () {});
   const [silent, spoken] = [

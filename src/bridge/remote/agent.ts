@@ -37,7 +37,7 @@ import {
   type RemoteConnection,
   type RemoteConnectionOptions,
 } from './connection.ts';
-import { waitingTasks } from './note.ts';
+import { openTasks } from './note.ts';
 import { nextTurn, openQuestions, toNewTask, type RemoteTurn } from './turn.ts';
 
 /** The options of `remoteAgent` that do not depend on the connection. */
@@ -116,7 +116,7 @@ export function remoteAgent(options: RemoteAgentOptions): Agent {
       }
     },
     async cancel({ events, ...run }) {
-      const tasks = waitingTasks(events, name, run.runId);
+      const tasks = openTasks(events, name, run.runId);
       if (tasks.length === 0) return;
       const signal = AbortSignal.any([run.signal, AbortSignal.timeout(limits.cancelMs)]);
       const client = await connection.open(run, signal);

@@ -9,6 +9,7 @@ import type { CanceledRun, SessionKey } from '../../agent/index.ts';
 import type { MaybePromise } from '../../base/index.ts';
 import {
   ByteBudget,
+  checkTrust,
   connect,
   discover,
   restrictToOrigins,
@@ -66,6 +67,7 @@ export function remoteConnection(
   limits: Required<RemoteLimits>,
 ): RemoteConnection {
   const { version, binding, extensions, retry, headers, fetch, verify } = options;
+  if (verify !== undefined) checkTrust(verify);
   const address = new URL(options.url).href;
   const trusted = [address, ...(options.trustedOrigins ?? []).map((url) => new URL(url).href)];
   let found: FoundCard | undefined;

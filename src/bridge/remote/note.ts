@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from '../../base/index.ts';
 import * as z from 'zod';
 import type { Event } from '../../agent/index.ts';
 import { ConfirmationOption } from '../../protocol/development-tool/index.ts';
-import { isInterrupted, TaskState } from '../../protocol/index.ts';
+import { isTerminal, TaskState } from '../../protocol/index.ts';
 
 /** How much of an artifact is already in this session: the length of its texts, and the number of its other parts. */
 const SaidLength = z.tuple([z.int().min(0), z.int().min(0)]);
@@ -45,19 +45,16 @@ export function noteOf(event: Event): RemoteNote | undefined {
   return parseNote(event.metadata?.['a2a']);
 }
 
-/**
- * Returns the ids of the remote tasks that wait for an answer in this run. There is at most one for each path in the
- * run.
- */
-export function waitingTasks(events: readonly Event[], agent: string, runId: string): string[] {
+/** Returns the ids of this run's remote tasks that have not ended. There is at most one for each path in the run. */
+export function openTasks(events: readonly Event[], agent: string, runId: string): string[] {
   const latest = new Map<string, RemoteNote>();
   for (const event of events) {
     const path = event.actions.checkpoint?.path;
     const note = event.author === agent && event.runId === runId ? noteOf(event) : undefined;
     if (path !== undefined && note) latest.set(path, note);
   }
-  return [...latest.values()].flatMap(({ taskId, state, questions }) =>
-    taskId !== undefined && isInterrupted(state) && questions ? [taskId] : [],
+  return [...latest.values()].flatMap(({ taskId, state }) =>
+    taskId === undefined || isTerminal(state) ? [] : [taskId],
   );
 }
 

@@ -172,6 +172,30 @@ test('a run whose process died while the remote worked follows the work and send
   await dead.return?.();
 });
 
+test('a run whose process died while the remote agent worked cancels the remote task', async (t) => {
+  const file = path.join(folder(t), 'sessions.db');
+  const aborted = Promise.withResolvers<void>();
+  const agent = createAgent({ name: 'Slow', description: '' }, async function* (ctx) {
+    ctx.signal.addEventListener('abort', () => aborted.resolve(), { once: true });
+    yield 'one ';
+    await aborted.promise;
+  });
+  const listening = await serve(agent, { logger: quiet }).listen(0);
+  t.after(() => listening.close());
+  const process = () => {
+    const sessions = sqliteSessions(file);
+    t.after(() => sessions.close());
+    return createRunner({ agent: remoteAgent({ name: 'slow', url: listening.url }), sessions });
+  };
+  // Never asked for more: to the store, and to the remote, this process is dead.
+  const dead = process().run({ ...at, message: 'go' })[Symbol.asyncIterator]();
+  let step = await dead.next();
+  while (step.done !== true && step.value.partial !== true) step = await dead.next();
+  await process().cancel(at);
+  await within('the remote to be canceled', aborted.promise);
+  await dead.return?.();
+});
+
 test('a message that was sent again after a crash is known by its id', async (t) => {
   const file = path.join(folder(t), 'sessions.db');
   let executions = 0;

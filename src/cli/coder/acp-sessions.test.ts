@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { memorySessions, userContent, type SessionStore } from '../../agent/index.ts';
+import { createEvent, memorySessions, userContent, type SessionStore } from '../../agent/index.ts';
 import { acpSessions } from './acp-sessions.ts';
 
 const here = realpathSync(mkdtempSync(join(tmpdir(), 'parley-acp-')));
@@ -51,16 +51,21 @@ test('sessions are listed with their folder, title and time, the latest first', 
   assert.equal(nextCursor, undefined);
 });
 
-test('sessions without a prompt, of helpers and of other users are not listed', async () => {
+test('sessions in which nothing was sent, of helpers and of other users are not listed', async () => {
   const sessions = memorySessions();
   await store(sessions, 'empty', { said: [] });
+  await store(sessions, 'resumed', { said: [] });
+  // The flags of a command that resumes a session are stored, too.
+  const flags = createEvent({ runId: 'flags-1', author: 'user' }, { aside: true });
+  await sessions.append({ app: 'coder', user: 'anonymous', id: 'resumed' }, [flags]);
   await store(sessions, 'agent-tool-1');
   await store(sessions, 'other', { user: 'ann' });
   await store(sessions, 'mine');
+  await store(sessions, 'command', { said: ['/model offline'] });
   const { sessions: listed } = await acpSessions(sessions, undefined).list({});
   assert.deepEqual(
     listed.map(({ sessionId }) => sessionId),
-    ['mine'],
+    ['command', 'mine'],
   );
 });
 

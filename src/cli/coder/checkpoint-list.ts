@@ -26,7 +26,7 @@ export function checkpointList(
     const known = await found?.agent?.checkpoints();
     if (known) return known;
     throw new Error(
-      'Checkpoints are not available, because git is not installed or there are too many files.',
+      'Checkpoints are not available. The usual cause is that git is not installed.',
     );
   }
   return {

@@ -80,7 +80,7 @@ async function checkModel(
   return offer
     ? ok(
         name,
-        `${offer.model} on this machine, because there is no API key (only in the terminal; for -p and serve, set --model)`,
+        `${offer.model} on this machine, because there is no API key. Only the terminal uses it: for -p, serve and acp, set --model`,
       )
     : warning(
         name,

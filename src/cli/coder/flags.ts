@@ -6,7 +6,7 @@ import { SECRET_KEY_VARIABLES } from '../program/secret-keys.ts';
 
 /** The possible values of `--model`, as help texts list them. */
 export const MODELS =
-  'google:NAME, anthropic:NAME, openai:NAME, openai-compatible:NAME, ollama:NAME, lmstudio:NAME, vllm:NAME, PROVIDER:NAME for a provider in settings.json, offline or scripted:FILE. parley models lists the models that can be reached.';
+  'google:NAME, anthropic:NAME, openai:NAME, openai-compatible:NAME, ollama:NAME, lmstudio:NAME, vllm:NAME, offline, scripted:FILE, or PROVIDER:NAME, where PROVIDER is a provider in settings.json. parley models lists the models that can be reached.';
 
 const MODES: readonly ApprovalMode[] = ['ask', 'auto-edit', 'yolo', 'plan'];
 

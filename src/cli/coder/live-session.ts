@@ -12,6 +12,8 @@ import {
   openLive,
   type Live,
   liveServeOptions,
+  removeWebhooks,
+  removeWebhooksAtEnd,
 } from '../../live/index.ts';
 import { MODE_KEY, MODEL_KEY, WORKSPACE_KEY } from '../../coder/index.ts';
 import { EXTENSION_URI, type McpServers } from '../../protocol/development-tool/index.ts';
@@ -82,6 +84,10 @@ export async function openLiveSession(setup: LiveSetup) {
   // The server closes the store. If an error occurs before there is a server, the store is closed here.
   await using unserved = new AsyncDisposableStack();
   unserved.defer(() => store.close());
+  // The clients' tokens are not stored, so their webhooks must not outlive this process. A process that was killed has
+  // not removed them, so they are removed before the server can deliver anything.
+  if (setup.resume !== undefined) await removeWebhooks(store, sessionId);
+  removeWebhooksAtEnd(store, sessionId, log);
   const session: { live?: Live } = {};
   const links = new AnswerLinks({ live: () => session.live });
   const acpAbout: AcpAbout = {

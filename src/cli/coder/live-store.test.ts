@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { memorySessions } from '../../agent/index.ts';
+import { createEvent, memorySessions } from '../../agent/index.ts';
 import { delegatedSession } from '../../agent/delegated.ts';
 import { createLog } from '../program/log.ts';
 import { isStoreInUse, openStore } from '../program/store-location.ts';
@@ -50,6 +50,31 @@ test('the sessions of its helpers and its file of tasks are deleted, too', async
   await deleteSession({ ...options, named: false });
   assert.equal(await left(), 0);
   assert.ok(!existsSync(file));
+});
+
+test('a session is not deleted while its turn runs in a process without a lock, and not removed for a day', async (t) => {
+  let now = Date.now();
+  const sessions = memorySessions({ now: () => now });
+  const { home, options: before } = await place(t);
+  const options = { ...before, sessions };
+  const key = localSession('s1');
+  await sessions.open(key);
+  const start = { metadata: { first: 'coder' } };
+  now = Date.now() - 86_000_000;
+  await sessions.append(key, [createEvent({ runId: 'r1', author: 'user' }, start)]);
+  await assert.rejects(deleteSession({ ...options, named: false }), {
+    message: /running, waits for an answer, or was interrupted.*parley --resume s1/,
+  });
+  const sweep = async () => {
+    await (await openLiveStore({ ...options, named: false })).close();
+    await sweepLiveStores({ ...options, values: { retention: '1KB' } });
+    return existsSync(join(home, 'live', 's1.db'));
+  };
+  assert.equal(await sweep(), true);
+  now = Date.now() - 86_400_000;
+  await sessions.append(key, [createEvent({ runId: 'r1', author: 'user' })]);
+  await assert.rejects(deleteSession({ ...options, named: false }), { kind: 'unavailable' });
+  assert.equal(await sweep(), false);
 });
 
 test('sessions whose ids differ only in unsafe characters, or after 100 characters, have files of their own', async (t) => {

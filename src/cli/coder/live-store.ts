@@ -7,7 +7,8 @@ import { hash } from 'node:crypto';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { isDelegatedSession, type SessionStore } from '../../agent/index.ts';
-import { deleteWithDelegated } from '../../agent/internal/index.ts';
+import { deleteWithDelegated, hasUnfinishedRun } from '../../agent/internal/index.ts';
+import { A2AError } from '../../protocol/index.ts';
 import { memoryStore, type TaskStore } from '../../tasks/index.ts';
 import { dataFolder } from '../program/data-folder.ts';
 import type { Environment } from '../program/flags.ts';
@@ -29,6 +30,8 @@ const MAX_OPENED = 50;
  * file may not have been stored yet.
  */
 const YOUNG_MS = 7 * 86_400_000;
+/** A session whose turn has not ended is removed only if the session has not changed for this time. */
+const ABANDONED_MS = 86_400_000;
 
 interface LiveStoreOptions {
   /** The task store that `--store` names, or the default one. The sessions are stored beside it. */
@@ -70,7 +73,8 @@ interface SweepSetup extends Omit<LiveStoreOptions, 'named' | 'sessionId'> {
 
 /**
  * Removes old files of sessions that no longer exist. If `--retention` has a size, also removes the least recently used
- * sessions, so that the remaining files together are not larger than this size. Sessions that are open are kept.
+ * sessions, so that the remaining files together are not larger than this size. Sessions that are open are kept, and
+ * so are sessions whose turn has not ended, unless they have not changed for ABANDONED_MS.
  */
 export async function sweepLiveStores(setup: SweepSetup): Promise<void> {
   const { environment, sessions } = setup;
@@ -88,7 +92,8 @@ export async function sweepLiveStores(setup: SweepSetup): Promise<void> {
     }
     bytes += size;
     if (bytes <= maxBytes || sessionId === undefined) continue;
-    await deleteSession({ ...setup, named: false, sessionId }).catch((error: unknown) => {
+    const session = { named: false, sessionId, abandonedMs: ABANDONED_MS };
+    await deleteSession({ ...setup, ...session }).catch((error: unknown) => {
       setup.log.debug({ problem: reasonOf(error), sessionId }, 'a session was not removed');
     });
   }
@@ -150,25 +155,46 @@ export async function forgetLiveStore(environment: Environment, sessionId: strin
   await removeStore(fileOf(path.join(dataFolder(environment), FOLDER), sessionId));
 }
 
+interface DeleteOptions extends LiveStoreOptions {
+  readonly sessions: SessionStore;
+  /**
+   * How long the session must be unchanged before a turn that has not ended no longer prevents the deletion. By
+   * default, such a turn always prevents it.
+   */
+  readonly abandonedMs?: number;
+}
+
 /**
  * Deletes a stored session and its tasks. Does nothing if there is no such session. Throws if another process has the
- * lock of the SQLite task store, because the session may be open there. With --store, all sessions share one task
- * store, and only the tasks of this session are deleted from it.
+ * lock of the SQLite task store, because the session may be open there. Throws an A2AError if a turn of the session has
+ * not ended. `parley serve` and `parley -p` do not have this lock, so only the session shows whether they run a turn.
+ * With --store, all sessions share one task store, and only the tasks of this session are deleted from it.
  */
-export async function deleteSession(
-  options: LiveStoreOptions & { readonly sessions: SessionStore },
-): Promise<void> {
+export async function deleteSession(options: DeleteOptions): Promise<void> {
   const { place, named, sessionId, environment, sessions } = options;
   const key = localSession(sessionId);
   if (!(await sessionFor(sessions, key))) return;
   const store = await openLiveStore(options);
   try {
+    await requireEnded(options);
     await deleteWithDelegated(sessions, key);
     if (named) await deleteTasks(store, sessionId);
   } finally {
     await store.close();
   }
   if (place.kind === 'sqlite' && !named) await forgetLiveStore(environment, sessionId);
+}
+
+/** Throws if a turn of the session has not ended. */
+async function requireEnded(options: DeleteOptions): Promise<void> {
+  const { sessions, sessionId, abandonedMs = Infinity } = options;
+  const session = await sessions.get(localSession(sessionId));
+  if (!session || Date.now() - session.updatedAt >= abandonedMs) return;
+  if (!hasUnfinishedRun(session.events)) return;
+  throw new A2AError(
+    'unavailable',
+    `A turn of this session is running, waits for an answer, or was interrupted. End or cancel it first: load the session, or run parley --resume ${sessionId}. If no turn is shown there, it may run in parley serve or parley -p. If it runs nowhere, send a prompt there and wait for the answer; then the session can be deleted.`,
+  );
 }
 
 async function deleteTasks(store: TaskStore, contextId: string): Promise<void> {

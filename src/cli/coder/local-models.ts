@@ -34,7 +34,7 @@ export async function localOffer(environment: Environment, providers: Settings['
   const more = others.length === 0 ? '' : ` Other models: ${named(others)}.`;
   return {
     model,
-    note: `There is no API key, but ${title} is available on this machine, so ${model} answers. /model NAME chooses another model.${more} To use this one always: "model": "${model}" in settings.json.`,
+    note: `There is no API key, but ${title} is available on this machine, so ${model} answers. /model NAME chooses another model.${more} To always use ${model}, set "model": "${model}" in settings.json.`,
   };
 }
 

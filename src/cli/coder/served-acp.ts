@@ -59,6 +59,7 @@ export function servedAcp(
       images,
       list: listFor(sessionKey({ user, tenant: '', contextId: '' }).user),
       join: (wanted: Wanted) => join(user, wanted),
+      isShared: (session: LiveSession) => (opened.get(joined.get(session) ?? '')?.members ?? 0) > 1,
       async leave(session: LiveSession) {
         await session.close();
         await release(joined.get(session) ?? '');
@@ -137,7 +138,7 @@ export function servedAcp(
     });
   }
 
-  /** Closes the session if its last client has left. A running turn continues. */
+  /** Closes the session if its last client has left. A turn continues unless session/close has canceled it. */
   async function release(name: string): Promise<void> {
     const open = opened.get(name);
     if (!open) return;

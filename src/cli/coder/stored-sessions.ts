@@ -23,11 +23,11 @@ import { openSessions } from './setup.ts';
 export const SESSION_FLAGS = {
   user: option(
     'NAME',
-    'Whose sessions to use: a NAME from the --keys file of parley serve, or the word token for those of parley serve --token. By default those of parley, parley -p, parley acp, and parley serve without tokens.',
+    'The user whose sessions to use. For parley serve --keys, this is a NAME in the keys file; for parley serve --token, it is the word "token". By default, the sessions of parley, parley -p, parley acp, and parley serve without tokens.',
   ),
   store: option(
     'S',
-    'Where the sessions are stored: sqlite:PATH or postgres://…. By default in the data folder.',
+    'Where the sessions are stored: sqlite:PATH for the file PATH.sessions, or postgres://…. By default in the data folder.',
   ),
 } as const;
 
@@ -110,8 +110,8 @@ export async function* sessionKeys(
 }
 
 /**
- * Yields at most `limit` sessions of a user, the most recent first. Leaves out sessions without a prompt, and the
- * sessions of helpers, which are parts of other sessions.
+ * Yields at most `limit` sessions of a user, the most recent first. Leaves out sessions in which nothing was sent, and
+ * the sessions of helpers, which are parts of other sessions.
  */
 export async function* usedSessions(
   sessions: SessionStore,
@@ -146,11 +146,13 @@ export function workspaceOf(session: Session | undefined): string | undefined {
 }
 
 /**
- * Returns whether the session was opened, but has no prompt yet. Such a session is stored, because an editor opens a
- * session before the person writes, and may load it later.
+ * Returns whether the session was opened, but nothing was sent yet, neither a prompt nor a command. Such a session is
+ * stored, because an editor opens a session before the person writes, and may load it later.
  */
 function isUnused(session: Session): boolean {
-  return session.events.length === 0 && workspaceOf(session) !== undefined;
+  // The flags of a command that resumes the session are stored in an event without content.
+  const isSent = session.events.some(({ content }) => content !== undefined);
+  return !isSent && workspaceOf(session) !== undefined;
 }
 
 /** Returns the start of the session's first prompt. A command is the title only if there is no prompt. */
@@ -230,8 +232,8 @@ const MAX_CACHED = 1000;
 
 /**
  * Returns a function that lists a user's sessions in pages, the most recent first. It leaves out the sessions of
- * helpers, and sessions without a prompt or a folder. A page may be short or empty, because only a limited number of
- * sessions is read for it. The list ends when `next` is missing.
+ * helpers, and sessions that are unused (`isUnused`) or have no folder. A page may be short or empty, because only a
+ * limited number of sessions is read for it. The list ends when `next` is missing.
  */
 export function sessionLister(sessions: SessionStore) {
   /** The list entries of sessions, by the time of the last change, the user and the session's id. */
@@ -243,7 +245,7 @@ export function sessionLister(sessions: SessionStore) {
     if (before) return before;
     const session = await sessions.get(key);
     const folder = workspaceOf(session);
-    const isHidden = !session || session.events.length === 0 || folder === undefined;
+    const isHidden = !session || folder === undefined || isUnused(session);
     const { id, updatedAt } = key;
     const entry = isHidden ? 'hidden' : { id, folder, title: sessionTitle(session), updatedAt };
     known.set(name, entry);

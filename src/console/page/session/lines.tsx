@@ -115,10 +115,13 @@ export function shownSize(chars: number, unit: 'bytes' | 'characters' = 'charact
 /** Draws a file change. The lines have the colours of their language, unless the change is large. */
 export function ChangeView({ diff, first }: { readonly diff: FileDiff; readonly first: number }) {
   if (!isLarge(diff)) return <SmallChange diff={diff} first={first} />;
-  const { text, kind, complete } = largeChange(diff);
+  const { text, kind, notes, complete } = largeChange(diff);
   return (
     <>
       {complete ? null : <LeftOut />}
+      {notes.map((note) => (
+        <p>{reveals(note)}</p>
+      ))}
       {kind === 'content' ? (
         <p class="dim">
           {complete ? 'The whole new content' : 'The new content'}, which replaces the old content:

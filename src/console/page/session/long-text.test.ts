@@ -17,11 +17,18 @@ test('a large change whose diff the server has left out is shown as its new cont
   assert.deepEqual(largeChange({ ...file, formatted_diff: diff }), {
     text: diff,
     kind: 'diff',
+    notes: [],
     complete: true,
   });
-  const whole = { text: 'new', kind: 'content', complete: true };
+  const whole = { text: 'new', kind: 'content', notes: [], complete: true };
   assert.deepEqual(largeChange(file), whole);
   assert.deepEqual(largeChange({ ...file, formatted_diff: header + noDiffNote(9, 9) }), whole);
+  const modes = 'old mode 100644\nnew mode 100755\n';
+  const noted = `diff --git a/a b/a\n${modes}${noDiffNote(9, 9)}`;
+  assert.deepEqual(largeChange({ ...file, formatted_diff: noted }), {
+    ...whole,
+    notes: ['old mode 100644', 'new mode 100755'],
+  });
 });
 
 test('a large change of which the server has left out a part is not complete', () => {

@@ -1,7 +1,12 @@
 /** Decides which part of a long text is one row, and how a large change is shown. */
 import { cutText } from '../../../base/index.ts';
 import type { FileDiff } from '../../../protocol/development-tool/index.ts';
-import { isShortened, isWithoutDiff, leavesOut } from '../../../protocol/schema-free/index.ts';
+import {
+  headerNotes,
+  isShortened,
+  isWithoutDiff,
+  leavesOut,
+} from '../../../protocol/schema-free/index.ts';
 
 /**
  * Maximum length of a row of a text. A longer line is drawn as several rows, because browsers lay out long lines
@@ -21,6 +26,8 @@ interface LargeChange {
   /** The text of `kind`: the server's diff, or the whole new content. */
   readonly text: string;
   readonly kind: 'diff' | 'content';
+  /** What else changes, such as the mode of the file. If `kind` is `diff`, the text contains it. */
+  readonly notes: readonly string[];
   /** Whether the text contains the whole change. The server leaves out a part of a very large change. */
   readonly complete: boolean;
 }
@@ -32,6 +39,6 @@ interface LargeChange {
 export function largeChange({ formatted_diff: diff = '', new_content }: FileDiff): LargeChange {
   const whole = !isShortened(new_content);
   return diff === '' || isWithoutDiff(diff)
-    ? { text: new_content, kind: 'content', complete: whole }
-    : { text: diff, kind: 'diff', complete: whole && !leavesOut(diff) };
+    ? { text: new_content, kind: 'content', notes: headerNotes(diff), complete: whole }
+    : { text: diff, kind: 'diff', notes: [], complete: whole && !leavesOut(diff) };
 }

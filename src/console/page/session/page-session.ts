@@ -16,7 +16,9 @@ import {
 } from '../../../display/index.ts';
 import { reduceState } from '../../../display/state/index.ts';
 import type { LiveSession } from '../../../live/client/index.ts';
-import { requestId } from '../../../protocol/schema-free/index.ts';
+import { A2AError } from '../../../protocol/index.ts';
+import { hasOption, mayBeCommand, OPTION, requestId } from '../../../protocol/schema-free/index.ts';
+import { SERVER_KIND } from '../server/access.ts';
 
 /** The proposed content of a file, which the person edits before it is written. */
 export interface Editing {
@@ -27,6 +29,9 @@ export interface Editing {
 
 /** How often a hidden page is updated. A hidden page gets no frames. */
 const HIDDEN_MS = 200;
+
+/** Whether prompts that are sent while a turn runs are queued. Only a live session has a queue. */
+export const HAS_QUEUE = SERVER_KIND === 'live';
 
 export class PageSession {
   readonly session: LiveSession;
@@ -86,6 +91,25 @@ export class PageSession {
     if (!isBusy(this.#latest)) this.busySince.value = undefined;
     else this.busySince.value ??= Date.now();
     this.state.value = this.#latest;
+  }
+
+  /**
+   * Sends the text of the prompt field. Without a queue, throws A2AError while a turn runs. An agent takes a text as the
+   * answer to all its waiting calls, but the dialog shows only one of them. So while calls wait, the text is sent only
+   * if it can be the answer to a single question.
+   */
+  async prompt(text: string): Promise<void> {
+    const [entry, ...others] = HAS_QUEUE ? [] : waitingCalls(this.#latest);
+    if (entry) {
+      const isAnswer = hasOption(entry.call, OPTION.words) && !mayBeCommand(text);
+      if (isAnswer && others.length === 0) return this.answers.speak(entry, text);
+      throw new A2AError('unsupportedOperation', 'Answer the open question first.');
+    }
+    if (!HAS_QUEUE && isBusy(this.#latest)) {
+      const why = 'The agent is still working. Send the prompt when the turn has ended.';
+      throw new A2AError('unsupportedOperation', why);
+    }
+    await this.session.prompt(text);
   }
 
   /** Runs an action of the person, and shows its error. */

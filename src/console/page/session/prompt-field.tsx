@@ -11,7 +11,7 @@ import {
   type Choice,
   type Completable,
 } from '../../../display/index.ts';
-import type { PageSession } from './page-session.ts';
+import { HAS_QUEUE, type PageSession } from './page-session.ts';
 import { PageButton, Form } from '../parts/controls.tsx';
 
 /** Maximum number of queued prompts that are shown. */
@@ -79,7 +79,7 @@ export function PromptField({ store }: { readonly store: PageSession }) {
     menu.value = undefined;
     set('');
     store.run(
-      store.session.prompt(prompt).catch((error: unknown) => {
+      store.prompt(prompt).catch((error: unknown) => {
         // The text is kept, so that it can be sent again.
         if (text.value === '') set(prompt);
         throw error;
@@ -155,7 +155,7 @@ export function PromptField({ store }: { readonly store: PageSession }) {
           class="send"
           disabled={text.value.trim() === '' || offline || !store.mayPrompt}
         >
-          {busy.value ? 'Queue' : 'Send'}
+          {busy.value && HAS_QUEUE ? 'Queue' : 'Send'}
         </button>
       </Form>
     </footer>

@@ -1,7 +1,8 @@
 /**
  * The dialog that asks about a call. It shows the whole call, with invisible characters as symbols, and a button for
- * each option. It does not take the focus from a field that contains text. Its buttons work only after it has been on
- * the screen for OPENING_MS. So a tap that was meant for something else usually answers nothing.
+ * each option. It does not take the focus from a field, because the person may start to type there. Its buttons work
+ * only after it has been on the screen for OPENING_MS without a key press. So a tap or a key that was meant for
+ * something else usually answers nothing.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
@@ -58,15 +59,27 @@ function Request({ store, entry, others }: RequestProps) {
   const question = isQuestion(entry);
 
   useLayoutEffect(() => {
-    const timer = setTimeout(() => setReady(true), OPENING_MS);
     const active = document.activeElement;
-    const typing =
-      (active instanceof HTMLTextAreaElement || active instanceof HTMLInputElement) &&
-      active.value !== '';
+    const inField = active instanceof HTMLTextAreaElement || active instanceof HTMLInputElement;
     // The box gets the focus, not a button: Enter must not approve anything that the person has not read.
-    if (!typing) box.current?.focus();
-    return () => clearTimeout(timer);
+    if (!inField) box.current?.focus();
   }, []);
+
+  useLayoutEffect(() => {
+    if (ready) return undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const wait = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => setReady(true), OPENING_MS);
+    };
+    wait();
+    // A person who is typing, here or in another field, may not have seen the dialog yet.
+    addEventListener('keydown', wait, { capture: true });
+    return () => {
+      clearTimeout(timer);
+      removeEventListener('keydown', wait, { capture: true });
+    };
+  }, [ready]);
 
   const choose = (option: ConfirmationOption) => {
     if (!ready) return;

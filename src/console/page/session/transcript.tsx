@@ -166,9 +166,13 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
         }}
       >
         {start === 0 && state.omitted > 0 ? (
-          <PageButton class="more" onClick={onLoadAll}>
-            Load {state.omitted} earlier messages
-          </PageButton>
+          store.seen > 0 ? (
+            <p class="dim">{state.omitted} earlier messages cannot be loaded.</p>
+          ) : (
+            <PageButton class="more" onClick={onLoadAll}>
+              Load {state.omitted} earlier messages
+            </PageButton>
+          )
         ) : null}
         {count === 0 ? empty : null}
         {shown.map((entry) => (
