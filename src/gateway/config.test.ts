@@ -239,6 +239,13 @@ test('models of a provider are told as unpriced only if no entry of models has a
   assert.deepEqual(more, []);
   const alias = { routes: [{ provider: 'east', model: 'small' }], pricing };
   assert.deepEqual(surprisesOf(config({ big, alias, vectors: big })), []);
+  const google = { type: 'google', apiKey: 'k', models: ['models/gemini-3', 'gemini-2'] };
+  const three = { provider: 'google', model: 'gemini-3', pricing };
+  const two = { provider: 'google', model: 'models/gemini-2', pricing };
+  assert.deepEqual(
+    surprisesOf({ ...config({ three, two }), providers: { google }, defaultModel: 'two' }),
+    [],
+  );
 });
 
 test('an invalid configuration has the warnings about its valid parts, too', () => {

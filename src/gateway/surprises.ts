@@ -2,6 +2,7 @@
 import type { VendorEnvironment } from '../agent/index.ts';
 import type { ModelSettings, ProviderConfig } from './models/config.ts';
 import { impliedDefaultModel, withImplied } from './models/implied.ts';
+import { calledName, comparedName } from './models/model-name.ts';
 
 /** Maximum number of names in a message. */
 const MAX_NAMES = 10;
@@ -68,12 +69,14 @@ function* aboutModels(
   environment: VendorEnvironment,
 ): Generator<Surprise> {
   const all = withImplied(providers, environment);
+  const called = (provider: string, model: string) =>
+    calledName(all.get(provider)?.type ?? '', model);
   /**
    * Returns the model names that the provider lists. Returns undefined if it lists none or is of the type `offline`,
    * because it may then serve every name.
    */
-  const listed = (name: string): readonly string[] | undefined => {
-    const names = modelsOf(all.get(name) ?? {});
+  const listed = (name: string) => {
+    const names = modelsOf(all.get(name) ?? {}).map((model) => called(name, model));
     return names.length === 0 || all.get(name)?.type === 'offline' ? undefined : names;
   };
   const used = new Set<string>();
@@ -87,7 +90,7 @@ function* aboutModels(
     for (const place of [...own, ...places]) {
       used.add(place.provider);
       const names = listed(place.provider);
-      if (names === undefined || names.includes(place.model)) continue;
+      if (names === undefined || names.includes(called(place.provider, place.model))) continue;
       const text = `the provider ${place.provider} does not list the model "${place.model}"`;
       yield { path: place.path, text };
     }
@@ -95,7 +98,9 @@ function* aboutModels(
       const text = 'all weights are 0, so the first route is always tried first';
       yield { path: ['models', name, 'routes'], text };
     }
-    const keys = places.map((place) => JSON.stringify([place.provider, place.model]));
+    const keys = places.map(({ provider: at, model: named }) =>
+      JSON.stringify([at, called(at, named)]),
+    );
     for (const [at, key] of keys.entries()) {
       if (keys.indexOf(key) === at) continue;
       const text = 'repeats an earlier route, so it is tried twice';
@@ -112,7 +117,9 @@ function* aboutModels(
 /** Finds models without a price. Callers with a budget in money cannot use such models. */
 function* aboutBudgets({ budgets = {}, providers = {}, models = {}, isWhole }: CheckedSettings) {
   if (!hasAmount(budgets)) return;
-  const priced = pricedModels(models);
+  const keyOf = (provider: string, model: string) =>
+    JSON.stringify([provider, comparedName(providers[provider]?.type ?? '', model)]);
+  const priced = pricedModels(models, keyOf);
   for (const [name, { pricing }] of Object.entries(models)) {
     if (pricing !== undefined) continue;
     const path = ['models', name];
@@ -123,12 +130,12 @@ function* aboutBudgets({ budgets = {}, providers = {}, models = {}, isWhole }: C
   for (const [name, provider] of Object.entries(providers)) {
     if (provider.type === 'offline' || provider.type === 'scripted') continue;
     const isPriced = (model: string) =>
-      Object.hasOwn(models, model) || priced.has(JSON.stringify([name, model]));
+      Object.hasOwn(models, model) || priced.has(keyOf(name, model));
     const without = modelsOf(provider).filter((model) => !isPriced(model));
     if (without.length === 0) continue;
     const names =
       without.slice(0, MAX_NAMES).join(', ') + (without.length > MAX_NAMES ? ', …' : '');
-    const text = `has models without a price (${names}), so callers with a budget in money cannot use them: add an entry with pricing to models for each of them`;
+    const text = `has models without a price (${names}), so callers with a budget in money cannot use them: for each of them, add an entry with "pricing" to the section "models"`;
     yield { path: ['providers', name], text };
   }
 }
@@ -137,8 +144,11 @@ function modelsOf({ models = [], embeddingModels = [] }: ListedModels): string[]
   return [...models, ...embeddingModels];
 }
 
-/** Returns the models that have a price, each as the JSON of the pair [provider, model]. */
-function pricedModels(models: NonNullable<CheckedSettings['models']>): Set<string> {
+/** Returns the models that have a price, each as the text that `keyOf` returns. */
+function pricedModels(
+  models: NonNullable<CheckedSettings['models']>,
+  keyOf: (provider: string, model: string) => string,
+): Set<string> {
   return new Set(
     Object.entries(models).flatMap(([name, { provider, model = name, routes = [], pricing }]) => {
       if (pricing === undefined) return [];
@@ -147,7 +157,7 @@ function pricedModels(models: NonNullable<CheckedSettings['models']>): Set<strin
         ...own,
         ...routes,
       ];
-      return called.map((route) => JSON.stringify([route.provider, route.model ?? model]));
+      return called.map((route) => keyOf(route.provider, route.model ?? model));
     }),
   );
 }

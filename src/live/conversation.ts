@@ -7,7 +7,6 @@
  */
 import { rest, waitAtMost } from '../base/index.ts';
 import {
-  alreadyResolved,
   hasOption,
   type McpServers,
   readStatus,
@@ -26,9 +25,11 @@ import {
 import type { LiveClient, QueuedPrompt, TakenPrompt } from './client/session.ts';
 import { type Heard, HeardMessages } from './heard-messages.ts';
 import {
+  alreadyAnswered,
   checkRoom,
   checkSame,
   droppedError,
+  overError,
   type Prompt,
   type Sendable,
   type WaitingPrompt,
@@ -88,6 +89,8 @@ export class Conversation {
   readonly #queue: WaitingPrompt[] = [];
   readonly #heard = new HeardMessages();
   #sending = false;
+  /** The prompt whose request is in progress. */
+  #attempted: WaitingPrompt | undefined;
   #pumped: Promise<void> | undefined;
   #former: readonly string[];
   /** Resolved when the conversation moves to a new task or ends. */
@@ -135,7 +138,7 @@ export class Conversation {
     return this.#state === 'waiting';
   }
 
-  /** Returns the calls that wait for an answer. Returns none if another client started the turn. */
+  /** Returns the calls that wait for an answer. Returns none if a client with another name started the turn. */
   callsFor(client: Pick<LiveClient, 'kind' | 'name'>): readonly ToolCall[] {
     return this.isWaiting && this.#heard.isTurnOf(client) ? this.#waiting.calls : [];
   }
@@ -274,8 +277,8 @@ export class Conversation {
   /** Cancels the turn. Drops the queued prompts, unless `keepQueue` is true. Returns false if no turn was running. */
   async cancel(call: Call, { keepQueue = false } = {}): Promise<boolean> {
     this.#check();
-    // A prompt that is being sent is not dropped. Its turn is canceled after it has started.
-    if (!keepQueue) this.#forget(this.#queue.splice(this.#sending ? 1 : 0));
+    // A prompt that is being sent may start a turn. That turn is canceled below.
+    if (!keepQueue) this.drop(() => true);
     if (this.#sending) await this.#pumped;
     if (this.#state === 'idle') return false;
     try {
@@ -288,18 +291,22 @@ export class Conversation {
     }
   }
 
-  /** Drops the unwanted queued prompts, except one that is being sent. Returns whether any prompt was dropped. */
+  /**
+   * Drops the unwanted queued prompts. A prompt that is being sent is dropped only if this attempt to send it fails.
+   * Returns whether any other prompt was dropped.
+   */
   drop(unwanted: (prompt: WaitingPrompt) => boolean): boolean {
-    const waiting = this.#queue.splice(this.#sending ? 1 : 0);
-    const dropped = waiting.filter(unwanted);
-    this.#queue.push(...waiting.filter((each) => !dropped.includes(each)));
-    this.#forget(dropped);
-    return dropped.length > 0;
+    const dropped = this.#queue.filter(unwanted);
+    for (const each of dropped) each.dropped = true;
+    const gone = dropped.filter((each) => each !== this.#attempted);
+    this.#forget(gone);
+    return gone.length > 0;
   }
 
   #forget(dropped: readonly WaitingPrompt[]): void {
-    for (const { forgotten } of dropped) {
-      forgotten.resolve(droppedError(this.#task.id));
+    for (const each of dropped) {
+      this.#queue.splice(this.#queue.indexOf(each), 1);
+      each.forgotten.resolve(droppedError(this.#task.id));
     }
     if (dropped.length > 0) this.#options.onQueue();
   }
@@ -310,8 +317,8 @@ export class Conversation {
     this.#options.live.delete(this.#task.id);
     this.#stream?.close();
     for (const { tried, forgotten } of this.#queue.splice(0)) {
-      tried?.({ error: over() });
-      forgotten.resolve(over());
+      tried?.({ error: overError() });
+      forgotten.resolve(overError());
     }
     this.#renewed.resolve();
     this.#move();
@@ -319,7 +326,7 @@ export class Conversation {
   }
 
   #check(): void {
-    if (this.closed) throw over();
+    if (this.closed) throw overError();
   }
 
   #taken(queued: boolean): TakenPrompt {
@@ -369,6 +376,7 @@ export class Conversation {
     const still = () => this.#task.id === id && this.#seq === seen;
     // The state is set before the log confirms the turn, so that no other prompt is sent.
     this.#state = 'busy';
+    this.#attempted = next;
     try {
       const sent = await this.#send(next, id);
       if (sent.kind === 'task' && sent.id !== id) {
@@ -380,8 +388,10 @@ export class Conversation {
       if (still() && sent.kind === 'task') this.#state = turnState(sent);
       tried?.({});
     } catch (error) {
+      this.#attempted = undefined;
       if (still()) this.#state = 'idle';
-      if (isRefusedAsBusy(error) || (!tried && isUnavailable(error))) {
+      const mayRetry = isRefusedAsBusy(error) || (!tried && isUnavailable(error));
+      if (mayRetry && !next.dropped) {
         // Another turn is running, or the server is full. The prompt stays first in the queue.
         next.tried = undefined;
         tried?.({ queued: true });
@@ -389,11 +399,13 @@ export class Conversation {
         if (still()) await this.#movement();
         return;
       }
-      tried?.({ error });
+      const reason = mayRetry ? droppedError(id) : error;
+      tried?.({ error: reason });
       const from = next.shown.from;
-      if (!tried) logger.warn({ err: error, from }, 'a queued prompt was refused');
-      next.forgotten.resolve(error instanceof A2AError ? error : new A2AError('internal'));
+      if (!tried && !mayRetry) logger.warn({ err: error, from }, 'a queued prompt was refused');
+      next.forgotten.resolve(reason instanceof A2AError ? reason : new A2AError('internal'));
     }
+    this.#attempted = undefined;
     if (this.#queue[0] === next) this.#queue.shift();
     if (!tried) onQueue();
   }
@@ -485,14 +497,4 @@ export class Conversation {
     resolve();
     await this.#watch(0);
   }
-}
-
-/** Returns the error for an answer in words that came after another client's answer. */
-function alreadyAnswered(taskId: string): A2AError {
-  const what = 'the questions that were open have been answered';
-  return alreadyResolved('another client', what, { taskId });
-}
-
-function over(): A2AError {
-  return new A2AError('unavailable', 'The live session has ended');
 }

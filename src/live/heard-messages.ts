@@ -31,7 +31,10 @@ export class HeardMessages {
   readonly #messages = new BoundedMap<Heard>(MAX_MESSAGES);
   #turn: { last?: number; by?: unknown } = {};
 
-  /** Returns whether a client of this kind and name sent the first message of the current turn. */
+  /**
+   * Returns whether a client of this kind and name sent the first message of the current turn. It may be another client
+   * with the same name: a client over HTTP that has neither a token nor a name cannot be told from other such clients.
+   */
   isTurnOf({ kind, name }: Pick<LiveClient, 'kind' | 'name'>): boolean {
     const { by } = this.#turn;
     return isObject(by) && by['kind'] === kind && by['name'] === name;

@@ -39,7 +39,7 @@ import { Webhooks } from './webhooks.ts';
 const MAX_CLIENTS = 2000;
 /** The minimum interval between presence updates. With many clients, the interval is longer. */
 const PRESENCE_MS = 20;
-/** Maximum total size of the earlier tasks in a snapshot. If they are larger, the oldest tasks are left out. */
+/** Maximum total size of the earlier tasks in a snapshot. If they are larger, their oldest messages are left out. */
 const MAX_EARLIER_BYTES = 4 * 1024 * 1024;
 
 export interface LiveOptions extends Omit<ConversationOptions, 'live' | 'onQueue' | 'onClose'> {
@@ -107,7 +107,9 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   let reading: Promise<SessionStatus> | undefined;
   let nextReading: Promise<SessionStatus> | undefined;
   /** The tasks before `task`. They are read once for each current task. */
-  let before: { readonly task: string; readonly tasks: Promise<readonly Task[]> } | undefined;
+  let before:
+    | { readonly task: string; readonly tasks: Promise<readonly EarlierTask[]> }
+    | undefined;
   /** The calls that waited for an answer after the event `seq` of the task. */
   let pendingAt:
     | { readonly task: string; readonly seq: number; readonly calls: ToolCall[] }
@@ -226,7 +228,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   }
 
   /** Returns the earlier tasks of the conversation. The result is cached, because ended tasks do not change. */
-  function earlierTasks(): Promise<readonly Task[]> {
+  function earlierTasks(): Promise<readonly EarlierTask[]> {
     const { id } = conversation.task;
     if (before?.task !== id) {
       before = { task: id, tasks: tasksBefore(handler, conversation.former) };
@@ -251,7 +253,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       clients: clients().slice(0, MAX_LISTED_CLIENTS),
       seq,
       // If the conversation has moved to a new task in the meantime, `earlier` also contains the task of this snapshot.
-      ...(earlier.length > 0 && { earlier: earlier.filter(({ id }) => id !== task.id) }),
+      ...inSnapshot(earlier.filter(({ id }) => id !== task.id)),
     });
   }
 
@@ -324,21 +326,43 @@ function ownedBy(handler: RequestHandler, owner: User): RequestHandler {
   );
 }
 
+/** An earlier task in a snapshot, with its newest messages. `task` is undefined if the snapshot has none of them. */
+interface EarlierTask {
+  readonly id: string;
+  readonly task: Task | undefined;
+  /** The number of its messages that are left out. */
+  readonly omitted: number;
+}
+
 /**
- * Returns the tasks with these ids, with their history, oldest first. Leaves out deleted tasks, tasks without messages,
- * and the oldest tasks if all together have more than MAX_EARLIER_BYTES.
+ * Returns the tasks with these ids, oldest first, with at most MAX_EARLIER_BYTES of their newest messages. Tasks without
+ * room for messages are read, too, because their messages are counted. Leaves out deleted tasks.
  */
-async function tasksBefore(handler: RequestHandler, ids: readonly string[]): Promise<Task[]> {
-  const tasks: Task[] = [];
-  let bytes = 0;
+async function tasksBefore(
+  handler: RequestHandler,
+  ids: readonly string[],
+): Promise<EarlierTask[]> {
+  const tasks: EarlierTask[] = [];
+  let left = MAX_EARLIER_BYTES;
   for (const id of ids.toReversed()) {
-    const task = await handler.getTask({ id }, OWN_CALL).catch((error) => {
+    const found = await handler.getTask({ id }, OWN_CALL).catch((error) => {
       if (error instanceof A2AError && error.kind === 'taskNotFound') return undefined;
       throw error;
     });
-    bytes += task ? roughSize(task) : 0;
-    if (bytes > MAX_EARLIER_BYTES) break;
-    if (task?.history?.length) tasks.unshift(task);
+    if (!found) continue;
+    const { history = [], ...rest } = found;
+    left -= roughSize(rest);
+    let first = history.length;
+    while (first > 0 && (left -= roughSize(history[first - 1])) >= 0) first -= 1;
+    const kept = history.slice(first);
+    const task = kept.length > 0 ? { ...found, history: kept } : undefined;
+    tasks.unshift({ id, task, omitted: first });
   }
   return tasks;
+}
+
+function inSnapshot(all: readonly EarlierTask[]): Pick<LiveSnapshot, 'earlier' | 'omitted'> {
+  const earlier = all.flatMap(({ task }) => task ?? []);
+  const omitted = all.reduce((sum, each) => sum + each.omitted, 0);
+  return { ...(earlier.length > 0 && { earlier }), ...(omitted > 0 && { omitted }) };
 }

@@ -3,3 +3,4 @@ export { AnswerLinks } from './answer-links.ts';
 export { ticketRoute } from './http/tickets.ts';
 export { openLive, type Live } from './hub.ts';
 export { liveServeOptions } from './ws/route.ts';
+export { removeWebhooks, removeWebhooksAtEnd } from './webhooks.ts';

@@ -195,8 +195,8 @@ export class Member implements LiveSession {
    * Sends a message, which is either a prompt or contains answers to questions. `http` is the call of a client over
    * HTTP. An HTTP client may have received the question only in words. So while the task waits, the message of an HTTP
    * client is sent as an answer if the message names the session's task. If the message names only the context, it is
-   * sent as an answer under three conditions: the client may approve, it started the turn, and the text clearly answers
-   * the question.
+   * sent as an answer under three conditions: the client may approve, a client with its name started the turn, and the
+   * text clearly answers the question.
    */
   async send(params: MessageSendParams, http?: Call): Promise<TakenPrompt> {
     const { conversation, coder } = this.#options;
@@ -221,6 +221,8 @@ export class Member implements LiveSession {
     // The executor checks the settings too. They are checked here, so that a prompt with other settings is refused
     // before it is queued.
     await this.#checkSettings(message.metadata);
+    // The token of the client may have been revoked in the meantime.
+    this.require('view');
     const text = textOf(message.parts).slice(0, SHOWN_CHARS);
     const shown: QueuedPrompt = { text, from: this.self.name };
     // Here, the text of an HTTP client is never an answer, because new answers of HTTP clients were sent above. Text

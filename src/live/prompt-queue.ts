@@ -1,4 +1,5 @@
-/** The types, limits and errors of the prompt queue of a live session. */
+/** The types and limits of the prompt queue of a live session, and the errors for its messages. */
+import { alreadyResolved } from '../protocol/development-tool/index.ts';
 import { A2AError, type Call, type Message, type MessageSendParams } from '../protocol/index.ts';
 import { roughSize, sameJson } from '../tasks/index.ts';
 import type { QueuedPrompt } from './client/session.ts';
@@ -28,6 +29,8 @@ export interface Prompt extends Sendable {
 export interface WaitingPrompt extends Prompt {
   /** Resolves with the reason if the prompt is dropped or refused. */
   readonly forgotten: PromiseWithResolvers<A2AError>;
+  /** Whether the prompt was dropped while it was being sent. If the attempt fails, it is not sent again. */
+  dropped?: boolean;
   /** Reports the result of the first attempt to send the prompt. */
   tried?: ((outcome: { readonly error?: unknown; readonly queued?: boolean }) => void) | undefined;
 }
@@ -49,6 +52,17 @@ export function checkSame(queued: Message, message: Message): void {
 }
 
 export function droppedError(taskId: string): A2AError {
-  const text = 'The prompt was dropped from the queue, because a client canceled. Send it again.';
+  const text =
+    'The prompt was dropped from the queue: the turn or the prompt was canceled, or the token of its sender was revoked.';
   return new A2AError('conflict', text, { info: { taskId } });
+}
+
+/** Returns the error for an answer in words that came after another client's answer. */
+export function alreadyAnswered(taskId: string): A2AError {
+  const what = 'the questions that were open have been answered';
+  return alreadyResolved('another client', what, { taskId });
+}
+
+export function overError(): A2AError {
+  return new A2AError('unavailable', 'The live session has ended');
 }

@@ -51,7 +51,10 @@ export interface Followed {
   readonly conversation: Conversation;
   readonly logger: Logger;
   readonly presence: () => Presence;
-  /** Returns a function that builds the snapshot of a task. `joins` is true for the client's first snapshot. */
+  /**
+   * Returns a function that builds the snapshot of a task. `joins` is true for the client's first snapshot, if the
+   * client starts at the current state of the task.
+   */
   readonly prepare: (joins: boolean) => Promise<(task: Task, seq: number) => LiveSnapshot>;
 }
 

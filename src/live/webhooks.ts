@@ -1,12 +1,18 @@
 /**
  * Shows the webhooks of the session's task as clients of the session. A webhook receives all events, so it must appear
  * on the list of clients.
+ *
+ * When a session of `parley` ends, its webhooks are removed, because the tokens of its clients end, too. The webhooks of
+ * a session of `parley serve` belong to its user and stay.
  */
 import { A2AError, type PushNotificationConfig } from '../protocol/index.ts';
-import type { Logger, RequestHandler } from '../tasks/index.ts';
+import type { Logger, RequestHandler, TaskStore } from '../tasks/index.ts';
 import type { LiveClient } from './client/session.ts';
 import type { Conversation } from './conversation.ts';
 import { OWN_CALL } from './session-task.ts';
+
+/** Number of tasks that are listed with one query. */
+const PAGE = 100;
 
 interface WebhookOptions {
   readonly handler: RequestHandler;
@@ -44,31 +50,43 @@ export class Webhooks {
   }
 
   /**
-   * Removes the webhooks of the current task whose URLs a client with this token has given. This includes webhooks of
-   * other clients with the same URL. Called when the token is revoked. If it fails, it can be called again.
+   * Removes the webhooks whose URLs a client with this token has given, also from earlier tasks, whose last events may
+   * not be delivered yet. This includes webhooks of other clients with the same URL. Called when the token is revoked.
+   * If it fails, it can be called again.
    */
   async removeOf(token: string): Promise<void> {
     const urls = this.#urls.get(token);
     if (!urls) return;
-    await this.#remove(({ url }) => urls.has(url));
+    const { former, task } = this.#options.conversation;
+    for (const id of [...former, task.id]) await this.#remove(id, ({ url }) => urls.has(url));
+    await this.refresh();
     this.#urls.delete(token);
   }
 
   /** Removes a webhook by its id in the list of clients. Returns false if there is no such webhook. */
-  remove(client: string): Promise<boolean> {
-    return this.#remove(({ id }) => clientId(id) === client);
+  async remove(client: string): Promise<boolean> {
+    const { id } = this.#options.conversation.task;
+    const removed = await this.#remove(id, (config) => clientId(config.id) === client);
+    await this.refresh();
+    return removed;
   }
 
-  async #remove(unwanted: (config: PushNotificationConfig) => boolean): Promise<boolean> {
-    const { handler, conversation } = this.#options;
-    const { id } = conversation.task;
-    const configs = await handler.listPushConfigs({ id }, OWN_CALL);
+  /** Removes the unwanted webhooks of a task. Returns whether there were any. */
+  async #remove(
+    id: string,
+    unwanted: (config: PushNotificationConfig) => boolean,
+  ): Promise<boolean> {
+    const { handler } = this.#options;
+    const configs = await handler.listPushConfigs({ id }, OWN_CALL).catch((error: unknown) => {
+      // The webhooks of a deleted task are deleted with it.
+      if (error instanceof A2AError && error.kind === 'taskNotFound') return [];
+      throw error;
+    });
     const removed = configs.filter((each) => unwanted(each.pushNotificationConfig));
     for (const { pushNotificationConfig: config } of removed) {
       const params = { id, pushNotificationConfigId: config.id ?? '' };
       await handler.deletePushConfig(params, OWN_CALL);
     }
-    await this.refresh();
     return removed.length > 0;
   }
 
@@ -106,4 +124,38 @@ export class Webhooks {
 
 function clientId(config: string | undefined): string {
   return `webhook-${config ?? ''}`;
+}
+
+/**
+ * Removes the webhooks of all tasks of a session that belongs to no user. It uses the store and not the handler, because
+ * before `recover`, the handler ends an interrupted task instead of continuing it.
+ */
+export async function removeWebhooks(store: TaskStore, contextId: string): Promise<void> {
+  let cursor: string | undefined;
+  do {
+    const page = { limit: PAGE, cursor, total: false } as const;
+    const { heads, next } = await store.list({ tenant: '', owner: '', contextId, ...page });
+    for (const { taskId } of heads) {
+      for (const { config } of await store.listPush(taskId)) {
+        await store.deletePush(taskId, config.id);
+      }
+    }
+    cursor = next;
+  } while (cursor !== undefined);
+}
+
+/**
+ * Lets the store remove the webhooks of a session before it is closed. The server closes the store after it has
+ * delivered the last events.
+ */
+export function removeWebhooksAtEnd(store: TaskStore, contextId: string, logger: Logger): void {
+  const close = store.close.bind(store);
+  let closing: Promise<void> | undefined;
+  const end = async (): Promise<void> => {
+    await removeWebhooks(store, contextId).catch((error: unknown) => {
+      logger.warn({ err: error }, 'failed to remove the webhooks of the session');
+    });
+    await close();
+  };
+  store.close = () => (closing ??= end());
 }

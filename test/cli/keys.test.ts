@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import keysCommand from '../../src/cli/commands/keys.ts';
 import type { Key, MadeKey } from '../../src/gateway/keys/schema.ts';
@@ -91,6 +92,20 @@ describe('parley keys', { concurrency: 3 }, () => {
     assert.deepEqual(JSON.parse(out), { key: { ...plain, name: 'cd' } });
     assertRefused(await keys('set', key.id), 2, /needs a setting/);
     assertRefused(await keys('set', 'none', '--name', 'x'), 1, /no such key/);
+  });
+
+  test('keeps the burst of a key whose rate it changes, up to the new rate', async () => {
+    const { made, place } = home();
+    const { key } = await made('create', '--name', 'ci', '--rate', '100');
+    {
+      using register = new DatabaseSync(path.join(place, 'gateway.register.db'));
+      const limit = JSON.stringify({ requestsPerMinute: 100, burst: 40 });
+      register.prepare('UPDATE api_keys SET rate_limit = ? WHERE id = ?').run(limit, key.id);
+    }
+    const rateAfter = async (rate: string) =>
+      (await made('set', key.id, '--rate', rate)).key.rateLimit;
+    assert.deepEqual(await rateAfter('60'), { requestsPerMinute: 60, burst: 40 });
+    assert.deepEqual(await rateAfter('30'), { requestsPerMinute: 30, burst: 30 });
   });
 
   test('changes the currency of the amount that a key has, with and without a number of tokens', async () => {
@@ -197,7 +212,7 @@ describe('parley keys', { concurrency: 3 }, () => {
     assertRefused(
       await create(),
       2,
-      /another PARLEY_SECRET_KEY: set PARLEY_SECRET_KEY to the value/,
+      /another PARLEY_SECRET_KEY or pepper file: set PARLEY_SECRET_KEY as for the gateway/,
     );
     assert.match((await parley(['keys', 'list'], other)).out, / unusable /);
     await parley(['keys', 'revoke', key.id], other);

@@ -192,6 +192,69 @@ async function usageOfAll(store: BudgetStore): Promise<void> {
   await store.settle([{ id: plan.id, booking: bookingOf(plan, 2) }]);
 }
 
+/** The usage of a workspace by task: the calls, the failures, and the tokens. */
+async function usedIn(store: BudgetStore, { workspace }: Workspace) {
+  const query = { by: ['task'] as const, from: DAY, to: DAY, limit: 10, offset: 0 };
+  const { rows } = await store.usage(workspace, query);
+  return rows.map(({ taskId, calls, failures, inputTokens, outputTokens }) => [
+    taskId,
+    calls,
+    failures,
+    inputTokens + outputTokens,
+  ]);
+}
+
+/** A call whose reservation expires before the call ends. */
+async function callAfterExpiry(store: BudgetStore): Promise<void> {
+  for (const inTask of [false, true]) {
+    const place = workspaceOf();
+    const plan = planOf(place, { inTask, inputTokens: 100, answer: 400 });
+    const { key, task, workspace } = place.limits;
+    const spent = async (limit: Limit) => {
+      const { tokens, reservedTokens } = await store.spent(limit);
+      return [tokens, reservedTokens];
+    };
+    await store.reserve(plan);
+    await store.seen(plan.id, 50);
+    await store.recover(plan.expiresAt + 1);
+    const taskId = inTask ? 't' : undefined;
+    assert.deepEqual(await usedIn(store, place), [[taskId, 1, 1, 150]]);
+    await store.seen(plan.id, 90);
+    await store.recover(plan.expiresAt + 1);
+    await store.settle([{ id: plan.id, booking: bookingOf(plan, 120) }]);
+    // The reservation has ended, so a second end of the same call counts nothing.
+    await store.settle([{ id: plan.id, booking: bookingOf(plan, 120) }]);
+    for (const limit of [key, workspace, ...(inTask ? [task] : [])])
+      assert.deepEqual(await spent(limit), [220, 0], limit.holder.kind);
+    assert.deepEqual(await usedIn(store, place), [[taskId, 1, 1, 220]]);
+    assert.equal((await store.spent(workspace)).nanos, bookingOf(plan, 120).nanos);
+
+    const other = planOf(place, { inTask, inputTokens: 100, answer: 400 });
+    await store.reserve(other);
+    await store.recover(other.expiresAt + 1);
+    await store.settle([{ id: other.id, booking: { ...bookingOf(other, 20), inputTokens: 60 } }]);
+    assert.deepEqual(await spent(key), [220 + 80, 0]);
+  }
+}
+
+test('SQLite: a call that ends after its reservation has expired is counted once', async () => {
+  const register = openRegister(undefined, silent);
+  await callAfterExpiry(createSqliteBudgetStore(register));
+  register.close();
+});
+
+test('SQLite: a call of another process that seemed to be dead is counted once', async () => {
+  const register = openRegister(undefined, silent);
+  const [old, next] = [createSqliteBudgetStore(register), createSqliteBudgetStore(register)];
+  const place = workspaceOf();
+  const plan = planOf(place, { inTask: false, inputTokens: 100, answer: 400 });
+  await old.reserve(plan);
+  assert.equal(await next.recover(NOW), 1);
+  await old.settle([{ id: plan.id, booking: bookingOf(plan, 120) }]);
+  assert.equal((await next.spent(place.limits.key)).tokens, 220);
+  register.close();
+});
+
 test('SQLite: the usage of all workspaces has each workspace with its days, and a counter has what is reserved', async () => {
   const register = openRegister(undefined, silent);
   await usageOfAll(createSqliteBudgetStore(register));
@@ -236,6 +299,9 @@ describe('PostgreSQL', () => {
       { numRuns: 8 },
     );
   });
+
+  test('a call that ends after its reservation has expired is counted once', () =>
+    callAfterExpiry(stores[0]!));
 
   const one = { inTask: false, inputTokens: 100, answer: 400 };
 

@@ -219,6 +219,18 @@ test('too many or too long output modes are refused', async (t) => {
   assert.deepEqual(asked, []);
 });
 
+test('metadata that is too large to be stored with the sender is refused', async (t) => {
+  const { url, asked } = await recorded(t, interopAgent(createGates()));
+  await using gateway = await startGateway({ config: { agents: { theirs: { url } } } });
+  const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'count 1' }] };
+  const body = { message, metadata: { long: 'x'.repeat(2 ** 18) } };
+  const path = '/agents/theirs/message:send';
+  const refused = await gateway.ask(gateway.key(), 'POST', path, body);
+  assert.equal(refused.status, 400);
+  assert.match(await refused.text(), /metadata: at most 262144 characters as JSON/);
+  assert.deepEqual(asked, []);
+});
+
 test('a listed header that cannot be passed on is refused', async (t) => {
   const { url, asked } = await recorded(t, interopAgent(createGates()));
   await using gateway = await startGateway({

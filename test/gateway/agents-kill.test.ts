@@ -220,9 +220,24 @@ test('a question that is open when the gateway dies is answered after its restar
   assert.equal(textOf(done.artifacts?.[0]?.parts ?? []), 'Sunny in Oslo on Monday');
 });
 
+/** What the agent got: the parameters of `SendStreamingMessage`, and a header of the caller. */
+interface Got {
+  readonly params: { readonly metadata?: unknown };
+  readonly user: string | string[] | undefined;
+}
+
+const WAITING = {
+  id: 'theirs',
+  contextId: 'theirs',
+  status: {
+    state: 'TASK_STATE_INPUT_REQUIRED',
+    message: { messageId: 'q', role: 'ROLE_AGENT', parts: [{ text: 'Where?' }] },
+  },
+};
+
 /** A server with a card that takes messages and answers none until it is told to. */
-async function silentServer(t: TestContext, answer: (text: string) => string | undefined) {
-  const got: string[] = [];
+async function silentServer(t: TestContext, answer: (text: string) => object | undefined) {
+  const got: Got[] = [];
   const server = createServer((request, response) => {
     const url = `http://${request.headers.host}`;
     response.setHeader('content-type', 'application/json');
@@ -245,12 +260,11 @@ async function silentServer(t: TestContext, answer: (text: string) => string | u
     let body = '';
     request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
     request.on('end', () => {
-      const { id, params } = JSON.parse(body);
-      got.push(params.message.messageId);
-      const text = answer(params.message.parts[0].text);
-      if (text === undefined) return;
-      const message = { messageId: 'r', role: 'ROLE_AGENT', parts: [{ text }] };
-      response.end(JSON.stringify({ jsonrpc: '2.0', id, result: { message } }));
+      const { id, method, params } = JSON.parse(body);
+      const isMessage = method === 'SendStreamingMessage';
+      if (isMessage) got.push({ params, user: request.headers['x-user'] });
+      const result = isMessage ? answer(params.message.parts[0].text) : WAITING;
+      if (result) response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
     });
   });
   server.listen(0, '127.0.0.1');
@@ -286,12 +300,39 @@ test('a message whose fate nobody knows is not sent twice: the task fails and sa
   assert.equal(got.length, 1);
 });
 
-test('an agent that is said to know its messages by their ids gets it again, under the same one', async (t) => {
-  let answers = false;
-  const { url, got } = await silentServer(t, () => (answers ? 'here' : undefined));
-  const gateway = await gatewayProcess(t, { theirs: { url, deduplicates: true } });
+const HERE = { message: { messageId: 'r', role: 'ROLE_AGENT', parts: [{ text: 'here' }] } };
+
+/** Sends a message with everything that a request can have for the agent. Returns the task. */
+async function sendWhole(gateway: GatewayProcess, message: object) {
   const client = await clientOf(gateway);
-  const { id } = taskIn(await client.send('twice', { configuration: { blocking: false } }));
+  const response = await fetch(`${gateway.url}/agents/theirs/message:send`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${gateway.key}`,
+      'content-type': 'application/json',
+      'x-user': 'ann',
+    },
+    body: JSON.stringify({
+      message: { messageId: randomUUIDv7(), role: 'ROLE_USER', ...message },
+      metadata: { project: 'x' },
+      configuration: { returnImmediately: true, acceptedOutputModes: ['text/plain'] },
+    }),
+  });
+  const { task } = (await response.json()) as { task: { id: string } };
+  return { id: task.id, get: () => client.get(task.id) };
+}
+
+const stateIs =
+  (state: string) =>
+  ({ status }: Task) =>
+    status.state === state;
+
+test('an agent that is said to know its messages by their ids gets the whole request again, under the same id', async (t) => {
+  let answers = false;
+  const { url, got } = await silentServer(t, () => (answers ? HERE : undefined));
+  const theirs = { url, deduplicates: true, forwardHeaders: ['x-user'] };
+  const gateway = await gatewayProcess(t, { theirs });
+  const { get } = await sendWhole(gateway, { parts: [{ text: 'twice' }] });
   await until(
     'the message',
     () => got.length,
@@ -300,11 +341,34 @@ test('an agent that is said to know its messages by their ids gets it again, und
   await gateway.kill();
   answers = true;
   await gateway.restart();
-  const task = await until(
-    'its end',
-    () => client.get(id),
-    ({ status }) => status.state === 'completed',
-  );
+  const task = await until('its end', get, stateIs('completed'));
   assert.equal(textOf(task.status.message?.parts ?? []), 'here');
+  assert.partialDeepStrictEqual(got[0], { params: { metadata: { project: 'x' } }, user: 'ann' });
   assert.deepEqual(got, [got[0], got[0]]);
+});
+
+test('an answer that did not arrive before the gateway died is sent again, with its whole request', async (t) => {
+  let answers = true;
+  const { url, got } = await silentServer(t, (text) => {
+    if (text === 'ask') return { task: WAITING };
+    return answers
+      ? { task: { ...WAITING, status: { state: 'TASK_STATE_COMPLETED' } } }
+      : undefined;
+  });
+  const gateway = await gatewayProcess(t, { theirs: { url, forwardHeaders: ['x-user'] } });
+  const { id, get } = await sendWhole(gateway, { parts: [{ text: 'ask' }] });
+  await until('its question', get, stateIs('input-required'));
+  answers = false;
+  await sendWhole(gateway, { parts: [{ text: 'Oslo' }], taskId: id });
+  await until(
+    'the answer',
+    () => got.length,
+    (count) => count === 2,
+  );
+  await gateway.kill();
+  answers = true;
+  await gateway.restart();
+  await until('its end', get, stateIs('completed'));
+  assert.partialDeepStrictEqual(got[1], { params: { metadata: { project: 'x' } }, user: 'ann' });
+  assert.deepEqual(got[2], got[1]);
 });

@@ -198,6 +198,32 @@ describe('settings in the metadata', () => {
     }
   }
 
+  test('a setting with another value in the message than in the request is refused', async () => {
+    const calls = vendor.asked.length;
+    const conflicts = [
+      ['temperature', 0.2, 0.9],
+      ['model', 'm', 'other'],
+      ['api_type', 'chat', 'embeddings'],
+      ['agent', 'one', 'two'],
+      ['expiresAt', '2099-01-01T00:00:00Z', '2099-01-02T00:00:00Z'],
+    ] as const;
+    for (const [field, own, requested] of conflicts) {
+      const { error } = await send('1.0', {
+        metadata: { [field]: requested },
+        own: { [field]: own },
+      });
+      assert.equal(error?.code, -32602, field);
+      const why = `the metadata of the request has another ${field}: send only one`;
+      assert.equal(error.message, `message.metadata.${field}: ${why}`);
+    }
+    assert.equal(vendor.asked.length, calls);
+    await send('1.0', {
+      metadata: { temperature: 0.2, stop: ['END'], note: 'new' },
+      own: { temperature: 0.2, stop: ['END'], seed: null, note: 'old' },
+    });
+    assert.partialDeepStrictEqual(asked(), { temperature: 0.2, stop: ['END'] });
+  });
+
   test('a setting for answers is refused for embeddings', async () => {
     const metadata = { api_type: 'embeddings', model: 'embedder' };
     const { error } = await send('1.0', { metadata: { ...metadata, temperature: 0 } });
@@ -217,9 +243,18 @@ describe('settings in the metadata', () => {
       400,
       'temperature: send it as metadata.temperature',
     ]);
-    const [status, error] = await post({ message, messages: [] });
-    assert.equal(status, 400);
-    assert.match(String(error), /^messages: send it in a part of message\.content/);
+    assert.deepEqual(await post({ message: { ...message, max_tokens: 5 } }), [
+      400,
+      'message.max_tokens: send it as metadata.max_tokens',
+    ]);
+    for (const [at, body] of [
+      ['messages', { message, messages: [] }],
+      ['message.messages', { message: { ...message, messages: [] } }],
+    ] as const) {
+      const [status, error] = await post(body);
+      assert.equal(status, 400);
+      assert.ok(String(error).startsWith(`${at}: send it in a part of message.content`), at);
+    }
   });
 });
 

@@ -199,6 +199,28 @@ describe('A provider of the type google', () => {
     assert.deepEqual(await response.json(), { ...ANSWER, modelVersion: 'house' });
   });
 
+  test('is called at the same address for each spelling of a name', async () => {
+    await using at = await served('google', [
+      { status: 200, body: ANSWER },
+      { events: google.answer },
+      { status: 200, body: { totalTokens: 5 } },
+    ]);
+    const card = { schemaVersion: '1.0', name: 'm', provider: 'p', model: 'models/gemini-3' };
+    const key = at.gateway.key();
+    await at.gateway.ask(key, 'POST', '/a2a/model-cards', { name: 'm', slug: 'm', card });
+    const contents = 'Weather?';
+    await at.client.models.generateContent({ model: 'm', contents });
+    const messages = [{ role: 'user', content: contents }];
+    await at.gateway.ask(key, 'POST', '/v1/chat/completions', { model: 'm', messages });
+    await at.client.models.countTokens({ model: 'm', contents });
+    assert.deepEqual(
+      at.vendor.asked.map(({ path }) => path),
+      ['generateContent', 'streamGenerateContent?alt=sse', 'countTokens'].map(
+        (method) => `/v1beta/models/gemini-3:${method}`,
+      ),
+    );
+  });
+
   test('gets no signatures of another vendor’s model, which it would refuse', async () => {
     await using other = await served('anthropic', [{ events: anthropic.calls }]);
     const config = { tools, thinkingConfig };

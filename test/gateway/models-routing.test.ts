@@ -157,6 +157,59 @@ test("a provider's own name for a model has the price that the operator gave it 
   assert.equal((await models.resolve(WORKSPACE, 'small', 'chat')).pricing, undefined);
 });
 
+test('a card cannot avoid the price of a model by another spelling of its name', async () => {
+  const pricing = { inputPricePerToken: 1, outputPricePerToken: 2, currency: 'USD' };
+  const free = { inputPricePerToken: 0, outputPricePerToken: 0, currency: 'USD' };
+  const { models } = rig({
+    providers: {
+      g: { type: 'google', apiKey: 'k' },
+      o: { type: 'openai', apiKey: 'k' },
+    },
+    models: {
+      google: { provider: 'g', model: 'models/gemini-3-pro', pricing },
+      openai: { provider: 'o', model: 'gpt-6', pricing },
+    },
+    cards: {
+      plain: card({ provider: 'g', model: 'gemini-3-pro', pricing: free }),
+      path: card({ provider: 'g', model: 'models/gemini-3-pro', pricing: free }),
+      twice: card({ routes: [{ provider: 'g', model: 'models/models/gemini-3-pro' }] }),
+      upper: card({ provider: 'o', model: 'GPT-6 ', pricing: free }),
+      other: card({ provider: 'o', model: 'gpt-6-mini', pricing: free }),
+    },
+  });
+  const found = async (name: string) => {
+    const target = await models.resolve(WORKSPACE, name, 'chat');
+    const { inputPricePerToken, outputPricePerToken } = target.pricing ?? {};
+    return [target.candidates[0]?.model, inputPricePerToken, outputPricePerToken];
+  };
+  for (const name of ['plain', 'path', 'twice'])
+    assert.deepEqual(await found(name), ['gemini-3-pro', 1, 2], name);
+  assert.deepEqual(await found('upper'), ['GPT-6 ', 1, 2]);
+  assert.deepEqual(await found('other'), ['gpt-6-mini', 0, 0]);
+});
+
+test("a name that would change the address of Google's models is refused, in a card and in the configuration", () => {
+  const g = { type: 'google', apiKey: 'k' };
+  const names = ['models//gemini-3-pro', 'x/../models/gemini-3-pro', 'gemini:generateContent?x='];
+  for (const name of names) {
+    const { models } = rig({
+      providers: { g },
+      cards: { wrong: card({ routes: [{ provider: 'g', model: name }] }) },
+    });
+    const why = `the provider g cannot have a model with the name "${name}"`;
+    assert.equal(
+      message(() => atOnce(models).resolve(WORKSPACE, 'wrong', 'chat')),
+      `The model card wrong has no usable provider: ${why}`,
+    );
+    const own = { m: { provider: 'g', model: name } };
+    assert.equal(
+      message(() => rig({ providers: { g }, models: own })),
+      `models.m: ${why}`,
+    );
+    assert.equal(ProvidersConfig.safeParse({ g: { ...g, models: [name] } }).success, false);
+  }
+});
+
 test("a model of the operator's that leads to no provider is told at once", () => {
   const words = message(() => rig({ models: { m: { provider: 'gone' } } }));
   assert.equal(words, 'models.m: the provider gone is not configured');

@@ -9,8 +9,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import * as z from 'zod';
+import { connect } from '../../src/client/index.ts';
+import { DEFAULT_SCOPES } from '../../src/gateway/api/caller.ts';
+import { VERSIONS } from '../../src/protocol/index.ts';
 import { sqliteStore } from '../../src/store/index.ts';
+import { interopAgent } from '../interop/agent.ts';
+import { createGates } from '../interop/support.ts';
 import { startGateway } from '../support/gateway.ts';
+import { remote } from './agents-support.ts';
 
 const Jwks = z.object({ keys: z.array(z.looseObject({ x: z.string() })) });
 const Answer = z.object({ result: z.object({ task: z.looseObject({ id: z.string() }) }) });
@@ -77,4 +83,41 @@ test('a webhook of a gateway gets all events, signed, after a restart too, and n
   const path = `/tasks/${id}/pushNotificationConfigs/h/deadLetters`;
   assert.equal((await second.ask(other, 'GET', path)).status, 404);
   assert.equal((await second.ask(second.key('default', 'agents:use'), 'GET', path)).status, 403);
+});
+
+test('no key of a workspace reads the secrets of its webhooks, at the gateway and at an agent', async (t) => {
+  const { url } = await remote(t, interopAgent(createGates()));
+  await using gateway = await startGateway({ config: { agents: { theirs: { url } } } });
+  const authentication = { schemes: ['Bearer'], credentials: 's3cret' };
+  const webhook = { id: 'h', url: 'https://hooks.example/x', token: 's3cret', authentication };
+  const shown = {
+    id: 'h',
+    url: 'https://hooks.example/x',
+    authentication: { schemes: ['Bearer'] },
+  };
+  const readers: [path: string, ...keys: string[]][] = [
+    ['/', gateway.key('default', 'tasks:read'), gateway.key('default', ...DEFAULT_SCOPES)],
+    ['/agents/theirs/', gateway.key('default', 'agents:use')],
+  ];
+  for (const [path, ...keys] of readers) {
+    for (const version of VERSIONS) {
+      const clientOf = (key: string) =>
+        connect(gateway.url + path, { version, headers: { 'x-api-key': key } });
+      const owner = await clientOf(gateway.key());
+      const task = await owner.send('ask');
+      assert.ok(task.kind === 'task');
+      const set = await owner.setPushConfig(task.id, webhook);
+      assert.deepEqual(set.pushNotificationConfig, webhook);
+      for (const key of keys) {
+        const reader = await clientOf(key);
+        const got = await reader.getPushConfig(task.id, 'h');
+        assert.deepEqual(got.pushNotificationConfig, shown);
+        const listed = await reader.listPushConfigs(task.id);
+        assert.deepEqual(
+          listed.map((each) => each.pushNotificationConfig),
+          [shown],
+        );
+      }
+    }
+  }
 });

@@ -82,6 +82,13 @@ test('opening a link shows the call and decides nothing; its button allows the c
   assert.equal((await fetch(link)).status, 410);
 });
 
+test('a link shows that a patch makes a file executable', async (t) => {
+  const header = 'new file mode 100755\n--- /dev/null\n+++ b/tool\n@@ -0,0 +1,1 @@\n+echo\n';
+  const patch = `diff --git a/tool b/tool\n${header}`;
+  const { link } = await asked(t, [[{ call: { name: 'apply_patch', args: { patch } } }]]);
+  assert.match(await (await fetch(link)).text(), /new file mode 100755/);
+});
+
 test('a link is void when it is changed, expired or withdrawn, or when somebody else has answered', async (t) => {
   const { link, links, time, call, url, terminal } = await asked(t, [writes('a.txt')]);
   const [text, mac] = link.slice(link.lastIndexOf('/') + 1).split('.');

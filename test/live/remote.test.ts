@@ -1,19 +1,22 @@
 // Joining a live session from another device: tickets, tokens, revoking, and which addresses are answered.
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { LiveAccess } from '../../src/live/index.ts';
 import { exchangeTicket, joinLive, ticketIn } from '../../src/live/client/index.ts';
+import { A2AError, textOf } from '../../src/protocol/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 import { makePlace } from '../coder/support.ts';
+import { writes } from '../coder/talk.ts';
 import { networkAddress } from '../support/network-address.ts';
 import { within } from '../support/within.ts';
 import { RawClient } from './raw-client.ts';
-import { serveSession } from './support.ts';
+import { serveSession, Watcher } from './support.ts';
 
 const HOLD = [[{ delayMs: 60_000 }, { text: 'late' }]];
 
@@ -155,6 +158,109 @@ test('a webhook of a revoked token is removed', async (t) => {
     ['terminal'],
   );
 });
+
+test('a webhook of a revoked token is removed from earlier tasks of the session, too', async (t) => {
+  const access = new LiveAccess();
+  const { url, live, server } = await serveSession(t, { access: { access }, script: HOLD });
+  const { token } = await exchangeTicket(url, access.issueTicket(['view', 'prompt']));
+  const { taskId } = live;
+  const config = { url: 'https://hooks.example/x' };
+  const params = { taskId, pushNotificationConfig: config };
+  const set = { jsonrpc: '2.0', id: 1, method: 'tasks/pushNotificationConfig/set', params };
+  assert.equal((await post(url, set, bearer(token))).status, 200);
+  const ann = new Watcher(live.join({ kind: 'terminal' }));
+  await ann.session.prompt('wait');
+  await ann.session.cancel();
+  await ann.until((item) =>
+    item.kind === 'snapshot' && item.snapshot.taskId !== taskId ? true : undefined,
+  );
+  const configs = async () => (await server.handler.listPushConfigs({ id: taskId })).length;
+  assert.equal(await configs(), 1);
+  await ann.session.revoke?.('token-1');
+  assert.equal(await configs(), 0);
+});
+
+/** Starts a turn and queues a prompt of a client with a token. Then makes the attempts to send the prompt fail. */
+async function unsentPrompt(t: TestContext) {
+  const access = new LiveAccess();
+  const script = [writes('a.txt', 'A'), [{ text: 'Written.' }], [{ text: 'More.' }]];
+  const { url, live, server } = await serveSession(t, { access: { access }, script });
+  await exchangeTicket(url, access.issueTicket(['prompt']), { name: 'phone' });
+  const ann = new Watcher(live.join({ kind: 'terminal', name: 'Ann' }));
+  const phone = live.join({ kind: 'a2a', name: 'phone', token: 'token-1' });
+  await ann.session.prompt('write');
+  const call = await ann.pending();
+  const { queued, forgotten } = await phone.prompt('of the phone');
+  assert.equal(queued, true);
+  const send = server.handler.sendMessage;
+  const attempts: PromiseWithResolvers<never>[] = [];
+  const attempted = new EventEmitter();
+  const sending = t.mock.method(
+    server.handler,
+    'sendMessage',
+    (...given: Parameters<typeof send>) => {
+      const [{ message: sent }] = given;
+      if (textOf(sent.parts) !== 'of the phone') return send(...given);
+      const attempt = Promise.withResolvers<never>();
+      attempts.push(attempt);
+      attempted.emit('attempt', attempt);
+      return attempt.promise;
+    },
+  );
+  /** Waits for the next attempt. */
+  const attempt = async (): Promise<PromiseWithResolvers<never>> =>
+    (await within('an attempt', once(attempted, 'attempt')))[0];
+  const first = attempt();
+  await ann.session.confirm({
+    tool_call_id: call.tool_call_id,
+    selected_option_id: 'proceed_once',
+  });
+  return { live, ann, forgotten, attempt, first: await first, attempts, sending };
+}
+
+test('a prompt is refused if its token is revoked while its settings are checked', async (t) => {
+  const access = new LiveAccess();
+  const { url, live } = await serveSession(t, { access: { access }, script: HOLD });
+  await exchangeTicket(url, access.issueTicket(['prompt']), { name: 'phone' });
+  const phone = live.join({ kind: 'a2a', token: 'token-1' });
+  const sent = assert.rejects(phone.prompt('begin'), /has left the live session/);
+  await live.removeToken('token-1');
+  await sent;
+});
+
+const UNAVAILABLE = new A2AError('unavailable');
+
+for (const [when, isSending] of [
+  ['while the server is unavailable', false],
+  ['while it is being sent', true],
+] as const) {
+  test(`a queued prompt of a token that is revoked ${when} is not sent again`, async (t) => {
+    const { live, ann, forgotten, attempt, first, attempts, sending } = await unsentPrompt(t);
+    if (isSending) {
+      await ann.session.revoke?.('token-1');
+      first.reject(UNAVAILABLE);
+    } else {
+      first.reject(UNAVAILABLE);
+      // The second attempt shows that the prompt is sent again until the token is revoked.
+      (await attempt()).reject(UNAVAILABLE);
+      await turn();
+      await ann.session.revoke?.('token-1');
+      for (const each of attempts) each.reject(UNAVAILABLE);
+    }
+    const reason = await within('the prompt is dropped', Promise.resolve(forgotten));
+    assert.ok(reason instanceof A2AError && reason.kind === 'conflict');
+    const made = attempts.length;
+    sending.mock.restore();
+    await ann.session.prompt('more');
+    await ann.state('completed', 2);
+    assert.equal(attempts.length, made);
+    assert.deepEqual(ann.said, ['Ann: write', 'agent: Written.', 'Ann: more', 'agent: More.']);
+    assert.deepEqual(
+      live.clients.map(({ name }) => name),
+      ['Ann'],
+    );
+  });
+}
 
 test('if a webhook of a revoked token could not be removed, the next attempt removes it', async (t) => {
   const access = new LiveAccess();

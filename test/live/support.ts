@@ -26,6 +26,8 @@ export interface OpenOptions extends Partial<CoderOptions> {
   readonly server?: ServeOptions;
   readonly place?: Place;
   readonly files?: LiveOptions['files'];
+  /** The conversation that it continues. */
+  readonly continues?: Pick<LiveOptions, 'contextId' | 'former'>;
   /** How it is served to others. */
   readonly access?: Partial<Omit<LiveServeOptions, 'coder'>>;
 }
@@ -47,6 +49,7 @@ export async function openSession(
     place = makePlace(t),
     access,
     files,
+    continues,
     ...more
   }: OpenOptions = {},
 ): Promise<Opened> {
@@ -76,6 +79,7 @@ export async function openSession(
     logger: silent,
     access: access?.access,
     files,
+    ...continues,
   });
   session.live = opened;
   const listening: Listening[] = [];

@@ -97,7 +97,10 @@ async function run(settings: Settings): Promise<number> {
     return [...opened.values()].find(({ sessionId }) => sessionId === id);
   }
 
-  /** Deletes a session. Throws if it is open here, or if another process has the lock of its SQLite store. */
+  /**
+   * Deletes a session. Throws if it is open here, if another process has the lock of its SQLite store, or if a turn of
+   * it has not ended.
+   */
   async function remove(sessionId: string): Promise<void> {
     if (openedHere(sessionId)) throw sessionIsOpen();
     await stored.checkFolder(sessionId);
@@ -126,6 +129,7 @@ async function run(settings: Settings): Promise<number> {
     join,
     list: (query) => stored.list(query),
     remove,
+    isShared: () => false,
     async leave(session) {
       const live = opened.get(session);
       opened.delete(session);

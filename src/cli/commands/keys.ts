@@ -181,7 +181,9 @@ const set = defineCommand({
         // The gateway's schema checks the scopes.
         ...(scope.length > 0 && { scopes: scope as NewKey['scopes'] }),
         ...(expires !== undefined && { expiresAt: expires === 'never' ? null : expiry(expires) }),
-        ...(rate !== undefined && { rateLimit: rate === 'none' ? null : rateLimit(rate) }),
+        ...(rate !== undefined && {
+          rateLimit: rate === 'none' ? null : rateLimit(rate, before.rateLimit),
+        }),
         ...(budget && { budget }),
         ...(noBudget && { budget: null }),
       };
@@ -203,7 +205,7 @@ const rotate = defineCommand({
   flags: {
     overlap: option(
       'TIME',
-      'How long the old secret keeps working, for example 90s, 15m, 24h or 7d. By default it stops working at once.',
+      'How long the old secret keeps working, for example 90s, 15m, 24h or 7d. By default it stops working at once, or with PostgreSQL usually within a second.',
     ),
     ...COMMON,
   },
@@ -347,14 +349,14 @@ function refused(error: A2AError): ExitError {
 }
 
 /**
- * Throws if a stored key was created with another PARLEY_SECRET_KEY. The gateway probably uses that value, and would
- * not accept a key that is created with this one.
+ * Throws if a stored key was created with another PARLEY_SECRET_KEY or pepper file. The gateway probably uses that one,
+ * and would not accept a key that is created with ours.
  */
 async function checkSecretKey(keys: Keys): Promise<void> {
   const count = await keys.unusable();
   if (count === 0) return;
   throw usageError(
-    `${unusableKeys(count)}: set PARLEY_SECRET_KEY to the value that the gateway uses, or revoke the keys that parley keys list shows as unusable`,
+    `${unusableKeys(count)}: set PARLEY_SECRET_KEY as for the gateway (or leave it unset if the gateway has none), or revoke the keys that parley keys list shows as unusable`,
   );
 }
 
@@ -379,6 +381,7 @@ function noteNone(workspace: string): void {
   );
 }
 
+type RateLimit = NonNullable<NewKey['rateLimit']>;
 type Spent = Pick<Budget, 'tokens' | 'amount'>;
 type ListedKey = Key & { readonly spent?: Spent };
 
@@ -408,8 +411,14 @@ function amounts(budget: Budget, { tokens = 0, amount = 0 }: Spent): string {
   ].join(', ');
 }
 
-function rateLimit(text: string): NonNullable<NewKey['rateLimit']> {
-  return { requestsPerMinute: wholeNumber('--rate', text, { min: 1, max: 1e6 }) };
+/** Returns the rate limit that the flag describes. Keeps the burst of the limit `before`, up to the new rate. */
+function rateLimit(text: string, before?: RateLimit): RateLimit {
+  const requestsPerMinute = wholeNumber('--rate', text, { min: 1, max: 1e6 });
+  const burst = before?.burst;
+  return {
+    requestsPerMinute,
+    ...(burst !== undefined && { burst: Math.min(burst, requestsPerMinute) }),
+  };
 }
 
 /**

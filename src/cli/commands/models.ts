@@ -65,7 +65,9 @@ export default defineCommand({
       for (const line of columns([head, ...rows])) say(line);
     } else {
       note(
-        'No model can be reached. Set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a model on this machine, for example: ollama run qwen3',
+        only === undefined
+          ? 'No model can be reached. Set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a model on this machine, for example: ollama run qwen3'
+          : `No model of ${word(only)} can be reached.`,
       );
     }
     for (const { prefix, problem } of servers) {

@@ -65,7 +65,7 @@ export const TERMINAL_FLAGS = {
   ...TLS_FLAGS,
   'public-url': option(
     'URL',
-    'The address of a proxy in front of --a2a-port, for links and agent cards. With this flag, every client needs a token, unless --trust-proxy is given. --remote opens no network address of this machine, unless --a2a-host names one.',
+    'The address of a proxy in front of --a2a-port, for links and agent cards. With this flag, every client needs a token, unless --trust-proxy is given, and --remote opens a network address of this machine only if --a2a-host names it.',
   ),
   'trust-proxy': TRUST_PROXY_FLAG,
 } as const;

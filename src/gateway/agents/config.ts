@@ -160,7 +160,7 @@ const ForwardHeaders = z
   .max(MAX_HEADERS)
   .refine(
     (names) => !names.some((name) => NEVER_FORWARDED.includes(name.toLowerCase())),
-    `these headers cannot be forwarded: ${NEVER_FORWARDED.join(', ')}. For the gateway's credentials at the agent, use headers`,
+    `these headers cannot be forwarded: ${NEVER_FORWARDED.join(', ')}. To send credentials of the gateway to the agent, set the field "headers"`,
   )
   .describe("Names of the headers of a caller's request that are passed on to the agent");
 

@@ -322,7 +322,9 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
 
   return {
     receive(context, task) {
-      const name = agentOf(context.tenant, task ? task.metadata : requestMetadata(context));
+      const { tenant } = context;
+      const settings = agentOfTenant(tenant) === undefined ? ['agent'] : [];
+      const name = agentOf(tenant, task ? task.metadata : requestMetadata(context, settings));
       if (context.user instanceof Caller) context.user.need('agents:use');
       if (task) return checkAnswer(context, task, name);
       if (name === '')

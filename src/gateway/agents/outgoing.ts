@@ -55,7 +55,7 @@ export function createOutgoing(links: TaskLinks) {
   function messageTo(
     { taskId, remoteContext, references }: RemoteIds,
     context: ExecutionContext,
-    { acceptedOutputModes }: Sender,
+    { acceptedOutputModes, metadata: sentWith }: Sender,
   ): MessageSendParams {
     const { message: given } = context;
     const { referenceTaskIds: _, contextId: _context, taskId: _task, ...rest } = given;
@@ -73,7 +73,7 @@ export function createOutgoing(links: TaskLinks) {
         historyLength: 0,
         ...(acceptedOutputModes && { acceptedOutputModes: [...acceptedOutputModes] }),
       },
-      ...(context.metadata && { metadata: context.metadata }),
+      ...(sentWith && { metadata: sentWith }),
     };
   }
 

@@ -26,6 +26,7 @@ export interface Prepared {
   readonly follower: TaskFollower;
   readonly service: FollowedService;
   readonly call: MessageCall;
+  /** The sender to store with the link. */
   readonly sender: Sender;
   /** Whether a message is sent. */
   readonly sends: boolean;
@@ -146,10 +147,25 @@ export function createPrepare(links: TaskLinks, outgoing: Outgoing): Prepare {
     // If the message may be sent again after a crash, the link is saved before the message is sent. The link contains
     // the sender. Without this link, an answer would be sent again with the sender of the previous message.
     const savesFirst = params !== undefined && (isAnswer || settings.deduplicates === true);
-    return { reading, follower, service, call, sender, sends: params !== undefined, savesFirst };
+    return {
+      reading,
+      follower,
+      service,
+      call,
+      sender: savesFirst ? sender : withoutMetadata(sender),
+      sends: params !== undefined,
+      savesFirst,
+    };
   }
 
   return prepare;
+}
+
+/** Returns the sender of a message that is never sent again. Its metadata is then not needed any more. */
+function withoutMetadata(sender: Sender): Sender {
+  if (!sender.metadata) return sender;
+  const { metadata: _, ...rest } = sender;
+  return rest;
 }
 
 /** Returns the headers and extensions of the requests to the agent. */

@@ -1,10 +1,10 @@
 /**
  * The sender of a task's last message, and the parts of the request that are forwarded to the agent. Both are stored
  * with the task's link. So a task that is resumed after a restart is charged to the same key. Its agent also gets the
- * same headers, if the gateway has a key to encrypt stored headers (PARLEY_SECRET_KEY).
+ * same headers and metadata, if the gateway has a key to encrypt them (PARLEY_SECRET_KEY).
  */
 import * as z from 'zod';
-import { A2AError } from '../../protocol/index.ts';
+import { A2AError, type Metadata } from '../../protocol/index.ts';
 import type { ExecutionContext, RequestContext } from '../../tasks/index.ts';
 import { Caller } from '../api/caller.ts';
 import { StoredCaller } from '../tasks/task-caller.ts';
@@ -13,13 +13,14 @@ import { HeaderValue } from './config.ts';
 import type { RemoteAgent } from './remote.ts';
 
 /**
- * Limits of the accepted output modes. They are low because the modes are stored for three months, possibly longer than
- * the task.
+ * Limits of the accepted output modes and of the metadata of a request, as JSON. They are low because both are stored
+ * for three months, possibly longer than the task.
  */
 const MAX_MODES = 100;
 const MAX_MODE_CHARS = 256;
+const MAX_METADATA_CHARS = 2 ** 18;
 
-/** The part of a sender that is stored unencrypted. Only the headers are encrypted. */
+/** The part of a sender that is stored unencrypted. Only the headers and the metadata are encrypted. */
 export const StoredSender = StoredCaller.extend({
   /**
    * The agent's extensions that the first message of the task activated. They apply to the whole task, because the
@@ -32,6 +33,8 @@ export const StoredSender = StoredCaller.extend({
 export type SenderHeaders = Readonly<Record<string, string>>;
 export type Sender = Readonly<z.infer<typeof StoredSender>> & {
   readonly headers?: SenderHeaders | undefined;
+  /** The metadata of the request. It is stored only if the message may be sent again after a crash. */
+  readonly metadata?: Metadata | undefined;
 };
 
 /** Returns the sender of the context's message. `before` is the sender of the task's previous message. */
@@ -41,7 +44,7 @@ export function senderOf(
   offered: readonly string[],
   before: Sender | undefined,
 ): Sender {
-  const { user, acceptedOutputModes } = context;
+  const { user, acceptedOutputModes, metadata } = context;
   const extensions = before
     ? before.extensions
     : context.extensions.filter((uri) => offered.includes(uri));
@@ -55,6 +58,7 @@ export function senderOf(
     ...(extensions && extensions.length > 0 && { extensions }),
     ...(acceptedOutputModes && { acceptedOutputModes }),
     ...(headers && { headers }),
+    ...(metadata && { metadata }),
   };
 }
 
@@ -94,9 +98,17 @@ export function listedHeaders(
   return listed.length === 0 ? undefined : Object.fromEntries(listed);
 }
 
-/** Throws `invalidParams` if a header or the output modes of the request cannot be forwarded to the agent. */
+/**
+ * Throws `invalidParams` if a header, the output modes or the metadata of the request cannot be forwarded to the agent.
+ */
 export function checkPassedOn(context: RequestContext, agent: RemoteAgent): void {
-  const { acceptedOutputModes: modes = [] } = context;
+  const { acceptedOutputModes: modes = [], metadata } = context;
+  if (metadata && JSON.stringify(metadata).length > MAX_METADATA_CHARS) {
+    throw new A2AError(
+      'invalidParams',
+      `metadata: at most ${MAX_METADATA_CHARS} characters as JSON can be passed on to the agent ${agent.name}`,
+    );
+  }
   if (modes.length > MAX_MODES || modes.some((mode) => mode.length > MAX_MODE_CHARS)) {
     throw new A2AError(
       'invalidParams',

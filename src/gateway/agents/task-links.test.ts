@@ -43,10 +43,15 @@ test('old links are removed however many there are, and young ones stay', async 
   register.close();
 });
 
-test('the sender of a message is stored with the link, and forwarded headers only encrypted', async () => {
+test('the sender of a message is stored with the link, its headers and metadata only encrypted', async () => {
   const register = openRegister(undefined, quiet);
   const secrets = new SecretBox(secretKeys({ secretKey: 'a secret key' }), Buffer.from('salt'));
-  const sender = { keyId: 'k1', extensions: ['https://e.test/1'], headers: { 'x-user': 'ann' } };
+  const sender = {
+    keyId: 'k1',
+    extensions: ['https://e.test/1'],
+    headers: { 'x-user': 'ann' },
+    metadata: { project: { name: 'planned' } },
+  };
   const link = { workspace: 'w', agent: 'a', taskId: 't', contextId: 'c' };
   const remote = { remoteTaskId: undefined, remoteContextId: undefined };
   const links = createTaskLinks({ register, logger: quiet, secrets });
@@ -55,7 +60,8 @@ test('the sender of a message is stored with the link, and forwarded headers onl
   assert.equal(links.sender('w', 'a', 'other'), undefined);
   const row = register.db.prepare('SELECT * FROM links').get() ?? {};
   assert.doesNotMatch(JSON.stringify(row) + Buffer.from(row['headers'] as Uint8Array), /ann/);
-  const { headers: _, ...rest } = sender;
+  assert.doesNotMatch(JSON.stringify(row), /project/);
+  const { headers: _, metadata: _metadata, ...rest } = sender;
   const without = createTaskLinks({ register, logger: quiet, secrets: undefined });
   assert.deepEqual(without.sender('w', 'a', 't'), rest);
   register.close();

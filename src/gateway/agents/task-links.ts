@@ -6,6 +6,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod';
+import { Metadata } from '../../protocol/index.ts';
 import { SecretBox, secretKeys } from '../../store/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { andThen, flushAtEndOfTurn, type MaybePromise } from '../../base/index.ts';
@@ -43,11 +44,13 @@ const KEEP_MS = 90 * 86_400_000;
 const PRUNE_AT_ONCE = 1000;
 
 const Headers = z.record(z.string(), z.string());
+/** The stored sender. The metadata is encrypted, in base64. */
+const LinkSender = StoredSender.extend({ sealedMetadata: z.base64().optional() });
 
 interface Options {
   readonly register: Register;
   readonly logger: Logger;
-  /** Encrypts the forwarded headers. If undefined, the headers are lost at a restart. */
+  /** Encrypts the headers and the metadata of requests. If undefined, they are lost at a restart. */
   readonly secrets: SecretBox | undefined;
 }
 
@@ -116,7 +119,7 @@ export function createTaskLinks({ register, logger, ...options }: Options) {
   /** The links of the transaction in progress. */
   let saving: readonly Waiting[] = [];
 
-  /** Returns the SecretBox for the headers. If none is configured, creates one with a random key. */
+  /** Returns the SecretBox for headers and metadata. If none is configured, creates one with a random key. */
   const box = () =>
     (secrets ??= new SecretBox(secretKeys({ secretKey: randomUUID() }), randomBytes(16)));
 
@@ -126,7 +129,7 @@ export function createTaskLinks({ register, logger, ...options }: Options) {
     } catch (error) {
       logger.warn(
         { err: error },
-        'cannot encrypt forwarded headers, so they are lost at a restart: set PARLEY_SECRET_KEY',
+        'cannot encrypt the headers and the metadata for an agent, so they are lost at a restart: set PARLEY_SECRET_KEY',
       );
       secrets = undefined;
       return box().seal(text, place);
@@ -145,7 +148,12 @@ export function createTaskLinks({ register, logger, ...options }: Options) {
   function valuesOf(link: Link, now: number): SqlValue[] {
     const { taskId, workspace, agent, contextId } = link;
     const { remoteTaskId = null, remoteContextId = null } = link;
-    const { headers, ...sender } = link.sender;
+    const { headers, metadata, ...rest } = link.sender;
+    const sender: z.infer<typeof LinkSender> = rest;
+    if (metadata) {
+      const bytes = sealed(JSON.stringify(metadata), metadataPlaceOf(link));
+      sender.sealedMetadata = Buffer.from(bytes).toString('base64');
+    }
     return [
       workspace,
       agent,
@@ -203,10 +211,19 @@ export function createTaskLinks({ register, logger, ...options }: Options) {
 
   function senderIn(workspace: string, taskId: string, row: Row | undefined): Sender | undefined {
     if (!row) return undefined;
-    const sender = StoredSender.parse(JSON.parse(String(row['sender'])));
-    const sealed = row['headers'];
-    const text = sealed instanceof Uint8Array && box().open(sealed, placeOf({ workspace, taskId }));
-    return { ...sender, ...(text && { headers: Headers.parse(JSON.parse(text)) }) };
+    const { sealedMetadata, ...sender } = LinkSender.parse(JSON.parse(String(row['sender'])));
+    const link = { workspace, taskId };
+    const opened = (sealed: unknown, place: string) =>
+      sealed instanceof Uint8Array ? box().open(sealed, place) : undefined;
+    const headers = opened(row['headers'], placeOf(link));
+    const metadata =
+      sealedMetadata !== undefined &&
+      opened(Buffer.from(sealedMetadata, 'base64'), metadataPlaceOf(link));
+    return {
+      ...sender,
+      ...(headers && { headers: Headers.parse(JSON.parse(headers)) }),
+      ...(metadata && { metadata: Metadata.parse(JSON.parse(metadata)) }),
+    };
   }
 
   return {
@@ -295,4 +312,8 @@ function* removeContexts(after: ContextName, before: number): Steps<ContextName 
 
 function placeOf({ workspace, taskId }: Pick<Link, 'workspace' | 'taskId'>): string {
   return `link ${workspace} ${taskId}`;
+}
+
+function metadataPlaceOf(link: Pick<Link, 'workspace' | 'taskId'>): string {
+  return `${placeOf(link)} metadata`;
 }

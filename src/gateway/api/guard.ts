@@ -1,6 +1,14 @@
-/** Checks that the caller has the scope that an operation of the protocol needs. */
+/**
+ * Checks that the caller has the scope that an operation of the protocol needs, and hides the secrets of webhooks. All
+ * keys of a workspace may read its tasks, so a key could otherwise read the secrets of a webhook of another key.
+ */
 import { A2AError } from '../../protocol/index.ts';
-import { type CheckAccess, guardHandler, type RequestHandler } from '../../tasks/index.ts';
+import {
+  type CheckAccess,
+  guardHandler,
+  hidePushSecrets,
+  type RequestHandler,
+} from '../../tasks/index.ts';
 import { agentOfTenant, callerOf } from './caller.ts';
 
 /** Throws an A2AError if the caller may not do the operation. */
@@ -17,5 +25,5 @@ export const checkScope: CheckAccess = ({ access, on }, _params, call) => {
 };
 
 export function guardedHandler(handler: RequestHandler): RequestHandler {
-  return guardHandler(handler, checkScope);
+  return hidePushSecrets(guardHandler(handler, checkScope), () => true);
 }

@@ -27,14 +27,12 @@ const folding = (least: Least) => `
   ON CONFLICT (${CALLER}) DO UPDATE SET ${added('spending', least)}`;
 
 /** Returns the statements for the sums of a holder. The sums are floats, so that a very large sum does not overflow. */
-function sums(tokens: string, table: string, postgresTable = table) {
-  const of = (holder: string) => {
-    const text = (from: string) => `
+function sums(tokens: string, table: string) {
+  const of = (holder: string) =>
+    statement(`
       SELECT coalesce(sum(CAST(${tokens} AS double precision)), 0) AS tokens,
              coalesce(sum(CASE WHEN currency = $currency THEN CAST(nanos AS double precision) ELSE 0 END), 0) AS nanos
-      FROM ${from} WHERE ${holder} AND day >= $from AND day < $to`;
-    return statement(text(table), text(postgresTable));
-  };
+      FROM ${table} WHERE ${holder} AND day >= $from AND day < $to`);
   return {
     workspace: of('workspace = $workspace'),
     key: of('key_id = $id'),
@@ -45,7 +43,7 @@ function sums(tokens: string, table: string, postgresTable = table) {
 
 const SQL = {
   spent: sums('input_tokens + output_tokens', 'spending'),
-  reserved: sums('tokens', 'reservations', '(SELECT * FROM reservations WHERE NOT recovered) live'),
+  reserved: sums('tokens', '(SELECT * FROM reservations WHERE NOT recovered) live'),
   counter: statement(
     'SELECT * FROM budget_counters WHERE holder = ? AND period = ? AND currency = ?',
   ),
@@ -54,6 +52,7 @@ const SQL = {
   dropCounters: statement(
     'DELETE FROM budget_counters WHERE used_on < ? AND reserved_tokens = 0 AND reserved_nanos = 0',
   ),
+  dropRecovered: statement('DELETE FROM reservations WHERE recovered AND day < ?'),
   dropTasks: statement('DELETE FROM task_spending WHERE day < ?'),
   // All names between `task:` and `task;` are names of tasks, because `;` follows `:` in ASCII.
   dropTaskCounters: statement(`
@@ -106,6 +105,7 @@ export function* foldUsage({ month, taskDay }: Parameters<BudgetStore['fold']>[0
   yield* SQL.fold.run(month);
   yield* SQL.drop.run(month);
   yield* SQL.dropCounters.run(month);
+  yield* SQL.dropRecovered.run(taskDay);
   yield* SQL.dropTasks.run(taskDay);
   yield* SQL.dropTaskCounters.run(taskDay);
 }

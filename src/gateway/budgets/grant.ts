@@ -61,7 +61,7 @@ export interface Counter {
 
 export interface Grant {
   readonly granted: true;
-  /** The maximum number of output tokens to send to the provider. If undefined, the request is sent without a limit. */
+  /** The limit on output tokens that the request to the provider gets. If undefined, it gets no limit. */
   readonly maxOutputTokens: number | undefined;
   /** The reserved tokens and money, for the prompt and the answer. */
   readonly tokens: number;

@@ -88,6 +88,5 @@ export const BUDGET_SQL = {
 
   mayFold: statement(`SELECT pg_try_advisory_xact_lock(${FOLD_LOCK}) AS alone`),
   dropSettled: statement("DELETE FROM settled WHERE at < now() - interval '1 day'"),
-  dropRecovered: statement('DELETE FROM reservations WHERE recovered AND expires_at < ?'),
   dropBuckets: statement("DELETE FROM rate_buckets WHERE at < now() - interval '1 day'"),
 };

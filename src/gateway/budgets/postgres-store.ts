@@ -19,10 +19,13 @@ import { BUDGET_SQL as SQL } from './postgres-statements.ts';
 import {
   addTo,
   atMost,
+  type BookedUse,
   bookingIn,
   callerOf,
   clamped,
+  endedUse,
   holderName,
+  isRecovered,
   numberIn,
   payerIn,
   reservedIn,
@@ -30,7 +33,6 @@ import {
 } from './rows.ts';
 import {
   ADOPT_MS,
-  type Booking,
   type BudgetStore,
   type Payer,
   type PlannedBooking,
@@ -61,17 +63,6 @@ interface Waiting {
 interface DatedLimit {
   readonly limit: Limit;
   readonly day: string;
-}
-
-/**
- * The usage of one call. `inTask` is true if the call had a reservation. Only such calls are added to the counters of
- * tasks.
- */
-interface Use {
-  readonly booking: Booking;
-  readonly inTask: boolean;
-  /** True if an estimate of the call's usage was counted before, and `booking` is the difference to this estimate. */
-  readonly isRest: boolean;
 }
 
 export function createPostgresBudgetStore(
@@ -198,7 +189,7 @@ export function createPostgresBudgetStore(
   }
 
   /** Stores usage, and frees the reservations `held`. */
-  function* count(held: readonly Row[], uses: readonly Use[]): Steps<void> {
+  function* count(held: readonly Row[], uses: readonly BookedUse[]): Steps<void> {
     const calls = held.map((row) => ({ ...payerIn(row), day: String(row['day']) }));
     const counters = yield* lockedCounters([...calls, ...uses.map(({ booking }) => booking)]);
     for (const [at, row] of held.entries()) {
@@ -232,17 +223,9 @@ export function createPostgresBudgetStore(
     const orphans = [...doubtfulReservations.keys()].map((id) => ({ id }));
     const taken = yield* SQL.takeReservations.all({ rows: jsonRows([...ids, ...orphans]) });
     const byId = new Map(taken.map((row) => [String(row['id']), row]));
-    const uses = settlements.flatMap(({ id, booking }): Use[] => {
-      if (!booking) return [];
-      if (id === undefined) return [{ booking, inTask: false, isRest: false }];
-      const row = byId.get(id);
-      // If the reservation is missing, the call has already been counted, for example by a node that resumed it.
-      if (!row) return [];
-      if (row['recovered'] !== true) return [{ booking, inTask: true, isRest: false }];
-      return [{ booking: restOf(booking, bookingIn(row)), inTask: true, isRest: true }];
-    });
+    const uses = settlements.flatMap((each) => endedUse(each, byId.get(each.id ?? '')) ?? []);
     yield* count(
-      taken.filter((row) => row['recovered'] !== true),
+      taken.filter((row) => !isRecovered(row)),
       uses,
     );
   }
@@ -326,7 +309,6 @@ export function createPostgresBudgetStore(
         if ((yield* SQL.mayFold.get())?.['alone'] !== true) return;
         yield* foldUsage(before);
         yield* SQL.dropSettled.run();
-        yield* SQL.dropRecovered.run(Date.now());
         yield* SQL.dropBuckets.run();
       }),
   };
@@ -350,20 +332,4 @@ function usageRow(sum: Sum): Record<string, string | number> {
   const { uses, failures, nanos, day, model, agent, currency } = sum;
   const tokens = { input_tokens: sum.inputTokens, output_tokens: sum.outputTokens };
   return { ...payerColumns(sum), day, model, agent, currency, uses, failures, ...tokens, nanos };
-}
-
-/**
- * Returns the actual usage minus the estimate that was counted when the reservation was recovered. The result is
- * negative if the estimate was too high.
- */
-function restOf(used: Booking, counted: Booking): Booking {
-  // A call that cost nothing has no currency.
-  const currency = used.nanos === 0 ? counted.currency : used.currency;
-  return {
-    ...used,
-    currency,
-    inputTokens: used.inputTokens - counted.inputTokens,
-    outputTokens: used.outputTokens - counted.outputTokens,
-    nanos: used.nanos - (currency === counted.currency ? counted.nanos : 0),
-  };
 }

@@ -1,7 +1,7 @@
 /** The names of holders, the sums of usage, and the readers of rows, for both budget stores. */
 import type { Row } from '../register/register.ts';
 import type { Counter, Holder } from './grant.ts';
-import type { Booking, Payer, ReservedCall } from './store.ts';
+import type { Booking, Payer, ReservedCall, Settlement } from './store.ts';
 
 /** A vendor may report absurdly large numbers. Sums are limited, so that they can be stored. */
 export const MAX = Number.MAX_SAFE_INTEGER;
@@ -13,6 +13,17 @@ export interface Sum extends Omit<Booking, 'failed'> {
   inputTokens: number;
   outputTokens: number;
   nanos: number;
+}
+
+/**
+ * The usage of one call. `inTask` is true if the call had a reservation. Only such calls are added to the counters of
+ * tasks.
+ */
+export interface BookedUse {
+  readonly booking: Booking;
+  readonly inTask: boolean;
+  /** True if an estimate of the call's usage was counted before, and `booking` is the difference to this estimate. */
+  readonly isRest: boolean;
 }
 
 export function holdersOf({ workspace, keyId, subject, taskId }: Payer) {
@@ -129,5 +140,37 @@ export function bookingIn(row: Row): Booking {
     outputTokens,
     failed: true,
     nanos: numberIn(row, 'input_nanos') + Math.round(outputTokens * numberIn(row, 'output_price')),
+  };
+}
+
+/** Returns whether an estimate was counted for the reservation. */
+export function isRecovered(row: Row): boolean {
+  // SQLite has no type for booleans.
+  return row['recovered'] === true || row['recovered'] === 1;
+}
+
+/** Returns the usage to count when a call ends, or undefined if there is none. `row` is the call's reservation. */
+export function endedUse({ id, booking }: Settlement, row: Row | undefined): BookedUse | undefined {
+  if (!booking) return undefined;
+  if (id === undefined) return { booking, inTask: false, isRest: false };
+  // If the reservation is missing, the call has already been counted, for example by a process that resumed it.
+  if (!row) return undefined;
+  if (!isRecovered(row)) return { booking, inTask: true, isRest: false };
+  return { booking: restOf(booking, bookingIn(row)), inTask: true, isRest: true };
+}
+
+/**
+ * Returns the actual usage minus the estimate that was counted when the reservation was recovered. The result is
+ * negative if the estimate was too high.
+ */
+function restOf(used: Booking, counted: Booking): Booking {
+  // A call that cost nothing has no currency.
+  const currency = used.nanos === 0 ? counted.currency : used.currency;
+  return {
+    ...used,
+    currency,
+    inputTokens: used.inputTokens - counted.inputTokens,
+    outputTokens: used.outputTokens - counted.outputTokens,
+    nanos: used.nanos - (currency === counted.currency ? counted.nanos : 0),
   };
 }

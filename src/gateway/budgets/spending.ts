@@ -72,7 +72,7 @@ const SEEN_STEP = 256;
  * calls has an effect.
  */
 export interface Reservation {
-  /** The maximum number of output tokens to send to the provider. If undefined, the request is sent without a limit. */
+  /** The limit on output tokens that the request to the provider gets. If undefined, it gets no limit. */
   readonly maxOutputTokens: number | undefined;
   /**
    * Records how many tokens of the answer have arrived, so that they are counted even after a crash. Never throws.
@@ -115,8 +115,8 @@ export function createSpending(options: SpendingOptions) {
   const reads = createSlots(1);
   const { signal: forEver } = new AbortController();
   recoverSoon();
-  // A search keeps the reservations of calls to agents for a minute. Without the timer, the next search might come much
-  // later. Until then, these reservations would shorten the answers of other calls.
+  // `recover` keeps a dead process's reservations for calls to agents for a minute. The timer ends them soon after that.
+  // Otherwise, they would shorten the answers of other calls until `recover` happens to run again.
   const recovery = setInterval(recoverSoon, RECOVER_MS).unref();
   if (isPostgresRegister(register)) register.onNodeGone(recoverSoon);
 
@@ -231,8 +231,12 @@ export function createSpending(options: SpendingOptions) {
   function reserve(call: PlannedCall): MaybePromise<Reservation> {
     const time = now();
     return andThen(limitsOf(call, time), (limits) =>
-      limits.length === 0 ? new Unlimited(call, record) : reserveIn(call, limits, time),
+      limits.length === 0 ? unlimited(call, time) : reserveIn(call, limits, time),
     );
+  }
+
+  function unlimited(call: PlannedCall, time: number): Reservation {
+    return new Unlimited(call, (use) => record(use, time));
   }
 
   async function reserveIn(
@@ -283,12 +287,15 @@ export function createSpending(options: SpendingOptions) {
     };
   }
 
-  /** Counts the usage of one call. Never throws, because usage that cannot be stored is kept in memory. */
-  function record(use: Use): void {
+  /**
+   * Counts the usage of one call, which began at the time `begunAt`. Never throws, because usage that cannot be stored
+   * is kept in memory.
+   */
+  function record(use: Use, begunAt = now()): void {
     const { workspace, keyId = '', subject = '', model = '', agent = '' } = use;
     const { taskId = '', contextId = '' } = use;
     const payer = { workspace, keyId, subject, taskId, contextId };
-    keep({ booking: { ...payer, day: dayOf(now()), model, agent, ...numbersOf(use) } });
+    keep({ booking: { ...payer, day: dayOf(begunAt), model, agent, ...numbersOf(use) } });
   }
 
   function keep(settlement: Settlement): void {
@@ -328,7 +335,7 @@ export function createSpending(options: SpendingOptions) {
     async resume(call: PlannedCall): Promise<Reservation> {
       const { workspace } = call.caller;
       const begun = await store.adopt(workspace, call.taskId ?? '');
-      return begun ? reserved(begun, undefined) : new Unlimited(call, record);
+      return begun ? reserved(begun, undefined) : unlimited(call, now());
     },
     record,
     /** Returns the status of the key's budget, or undefined if the key has no budget. */

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import {
   arrayStatement,
   type Register,
+  type Row,
   type SqlValue,
   statement,
   type Steps,
@@ -18,10 +19,13 @@ import {
 import { type BudgetRefusal, type Grant, grantOf } from './grant.ts';
 import {
   addTo,
+  type BookedUse,
   bookingIn,
   callerOf,
   clamped,
+  endedUse,
   holdersOf,
+  isRecovered,
   MAX,
   holderName,
   numberIn,
@@ -87,22 +91,44 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
   }
 
   function* settle(settlements: readonly Settlement[]): Steps<void> {
-    const sums = new Map<string, Sum>();
-    const calls = new Map<string, Booking[]>();
-    const numbers = new Map<string, number>();
-    for (const { id, booking } of settlements) {
-      if (id !== undefined) yield* free(id);
-      if (!booking) continue;
-      const name = callerOf(booking).join('\n');
-      addTo(sums, booking, { name });
-      const same = calls.get(name);
-      if (booking.taskId === '') yield* addWithoutTask(booking, numbers);
-      else if (same) same.push(booking);
-      else calls.set(name, [booking]);
-      // Only a call with a budget has a reservation. Without a budget, the task has no counter.
-      if (id !== undefined) yield* count(booking, holdersOf(booking).taskHolder);
+    const uses: BookedUse[] = [];
+    for (const each of settlements) {
+      const row = each.id === undefined ? undefined : yield* SQL.takeReservation.get(each.id);
+      if (row && !isRecovered(row)) yield* free(row);
+      const use = endedUse(each, row);
+      if (use) uses.push(use);
     }
-    for (const bookings of calls.values()) yield* addTaskRows(bookings, numbers);
+    yield* add(uses);
+  }
+
+  function* recover(now: number): Steps<number> {
+    adoptsUntil ??= now + ADOPT_MS;
+    const left = yield* SQL.left.all({ owner, now, adopts: now < adoptsUntil ? 1 : 0 });
+    for (const row of left) {
+      yield* free(row);
+      yield* SQL.markRecovered.run(String(row['id']));
+    }
+    yield* add(left.map((row) => ({ booking: bookingIn(row), inTask: true, isRest: false })));
+    return left.length;
+  }
+
+  /** Adds usage to the sums, to the rows of tasks and to the counters. */
+  function* add(uses: readonly BookedUse[]): Steps<void> {
+    const sums = new Map<string, Sum>();
+    const calls = new Map<string, BookedUse[]>();
+    const numbers = new Map<string, number>();
+    for (const use of uses) {
+      const { booking, inTask, isRest } = use;
+      const name = callerOf(booking).join('\n');
+      addTo(sums, booking, { isRest, name });
+      const same = calls.get(name);
+      if (booking.taskId === '') yield* addWithoutTask(use, numbers);
+      else if (same) same.push(use);
+      else calls.set(name, [use]);
+      // Only a call with a budget has a reservation. Without a budget, the task has no counter.
+      if (inTask) yield* count(booking, holdersOf(booking).taskHolder);
+    }
+    for (const same of calls.values()) yield* addTaskRows(same, numbers);
     for (const sum of sums.values()) {
       yield* SQL.add.run(...callerOf(sum), sum.uses, sum.failures, ...numbersOf(sum));
       const { workspaceHolder, keyHolder, subjectHolder } = holdersOf(sum);
@@ -110,9 +136,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     }
   }
 
-  function* free(id: string): Steps<void> {
-    const held = yield* SQL.takeReservation.get(id);
-    if (!held) return;
+  function* free(held: Row): Steps<void> {
     yield* SQL.free.run({
       ...holdersOf(payerIn(held)),
       ...periodsOf(String(held['day'])),
@@ -126,17 +150,14 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
    * Adds the rows of calls with the same caller, model or agent, day and currency. `numbers` has the last row number of
    * each workspace in this transaction.
    */
-  function* addTaskRows(bookings: readonly Booking[], numbers: Map<string, number>): Steps<void> {
-    const { workspace } = bookings[0]!;
+  function* addTaskRows(uses: readonly BookedUse[], numbers: Map<string, number>): Steps<void> {
+    const { booking } = uses[0]!;
+    const { workspace } = booking;
     let number = yield* lastNumber(workspace, numbers);
-    for (let at = 0; at < bookings.length;) {
-      const isMany = at + ROWS_AT_ONCE <= bookings.length;
-      const rows = isMany ? bookings.slice(at, at + ROWS_AT_ONCE) : [bookings[at]!];
-      const values: SqlValue[] = [...callerOf(rows[0]!), number + 1];
-      for (const row of rows) {
-        const { contextId, taskId, failed, inputTokens, outputTokens, nanos } = row;
-        values.push(contextId, taskId, failed ? 1 : 0, inputTokens, outputTokens, nanos);
-      }
+    for (let at = 0; at < uses.length;) {
+      const isMany = at + ROWS_AT_ONCE <= uses.length;
+      const rows = uses.slice(at, isMany ? at + ROWS_AT_ONCE : at + 1);
+      const values = [...callerOf(booking), number + 1, ...rows.flatMap(taskRow)];
       yield* (isMany ? SQL.addTasks : SQL.addTask).run(...values);
       at += rows.length;
       number = yield* numbered(workspace, numbers, number + rows.length);
@@ -144,11 +165,10 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
   }
 
   /** Adds a call that has no task. If there is a row for such calls, the usage is added to this row. */
-  function* addWithoutTask(booking: Booking, numbers: Map<string, number>): Steps<void> {
-    const { workspace, contextId, taskId, failed, inputTokens, outputTokens, nanos } = booking;
+  function* addWithoutTask(use: BookedUse, numbers: Map<string, number>): Steps<void> {
+    const { workspace } = use.booking;
     const next = (yield* lastNumber(workspace, numbers)) + 1;
-    const used = [contextId, taskId, failed ? 1 : 0, inputTokens, outputTokens, nanos];
-    const row = yield* SQL.addWithoutTask.get(...callerOf(booking), next, ...used);
+    const row = yield* SQL.addWithoutTask.get(...callerOf(use.booking), next, ...taskRow(use));
     yield* numbered(workspace, numbers, Math.max(next - 1, row?.[0] ?? next));
   }
 
@@ -191,13 +211,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
         const row = yield* SQL.adopt.get(owner, workspace, taskId, owner);
         return row && reservedIn(row);
       }),
-    recover: (now) =>
-      register.transaction(function* () {
-        adoptsUntil ??= now + ADOPT_MS;
-        const left = yield* SQL.left.all({ owner, now, adopts: now < adoptsUntil ? 1 : 0 });
-        yield* settle(left.map((row) => ({ id: String(row['id']), booking: bookingIn(row) })));
-        return left.length;
-      }),
+    recover: (now) => register.transaction(() => recover(now)),
     spent: (limit) =>
       register.read(function* () {
         return (yield* counterOf(limit)).counter;
@@ -207,18 +221,23 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
   };
 }
 
+/** Returns the values of one row in the statements that add rows of tasks. */
+function taskRow({ booking, isRest }: BookedUse): SqlValue[] {
+  const { contextId, taskId, failed } = booking;
+  const uses = isRest ? 0 : 1;
+  return [contextId, taskId, uses, failed ? uses : 0, ...numbersOf(booking)];
+}
+
 const OF_CALL = `holder IN ($workspaceHolder, $keyHolder, $subjectHolder, $taskHolder) AND period IN ($day, $month, 'total')`;
 
 function statements() {
   // A vendor may report absurdly large numbers. A sum that is too large for SQLite could not be stored.
   const conflict = (table: string) => `ON CONFLICT DO UPDATE SET ${added(table, 'min')}`;
-  /** The values are the seven columns of CALLER, the number of the first row, and then six values for each row. */
+  /** The values are the seven columns of CALLER, the number of the first row, and the values of `taskRow`. */
   const addTasks = (count: number) => {
     const rows = Array.from({ length: count }, (_, row) => {
-      const [context, task, failures, ...numbers] = [0, 1, 2, 3, 4, 5].map(
-        (n) => `?${9 + 6 * row + n}`,
-      );
-      return `(?8 + ${row}, ${context}, ${task}, ?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ${failures}, ${numbers.join(', ')})`;
+      const [context, task, ...numbers] = [0, 1, 2, 3, 4, 5, 6].map((n) => `?${9 + 7 * row + n}`);
+      return `(?8 + ${row}, ${context}, ${task}, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ${numbers.join(', ')})`;
     });
     return `INSERT INTO task_spending (number, context_id, task_id, ${CALLER}, ${NUMBERS}) VALUES ${rows.join(', ')}`;
   };
@@ -244,15 +263,16 @@ function statements() {
     addReservation: statement(`
       INSERT INTO reservations
       VALUES ($id, $owner, $expiresAt, $workspace, $keyId, $subject, $taskId, $day, $model, $agent, $currency,
-              $inputTokens, 0, $inputNanos, $outputPrice, $tokens, $nanos, $contextId)`),
+              $inputTokens, 0, $inputNanos, $outputPrice, $tokens, $nanos, $contextId, 0)`),
     takeReservation: statement('DELETE FROM reservations WHERE id = ? RETURNING *'),
-    seen: statement('UPDATE reservations SET seen_tokens = ? WHERE id = ?'),
+    markRecovered: statement('UPDATE reservations SET recovered = 1 WHERE id = ?'),
+    seen: statement('UPDATE reservations SET seen_tokens = ? WHERE id = ? AND NOT recovered'),
     adopt: statement(`
       UPDATE reservations SET owner = ?
-      WHERE workspace = ? AND task_id = ? AND agent <> '' AND owner <> ? RETURNING *`),
+      WHERE workspace = ? AND task_id = ? AND agent <> '' AND owner <> ? AND NOT recovered RETURNING *`),
     left: statement(`
       SELECT * FROM reservations
-      WHERE expires_at < $now OR (owner <> $owner AND ($adopts = 0 OR agent = ''))`),
+      WHERE NOT recovered AND (expires_at < $now OR (owner <> $owner AND ($adopts = 0 OR agent = '')))`),
     add: statement(`
       INSERT INTO spending (${CALLER}, ${NUMBERS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ${conflict('spending')}`),

@@ -80,7 +80,11 @@ export interface BudgetStore {
   ): MaybePromise<Grant | BudgetRefusal>;
   /** Stores how much of the answer has arrived, so that it is counted after a crash. */
   seen(id: string, outputTokens: number): MaybePromise<unknown>;
-  /** Adds the usage to the sums and deletes the reservation `id`. Without a usage, only deletes the reservation. */
+  /**
+   * Adds the usage to the sums and deletes the reservation `id`. Without a usage, only deletes the reservation. If
+   * `recover` has counted an estimate for the reservation, adds only the difference to it. If there is no such
+   * reservation, the call has already been counted, and nothing is added.
+   */
   settle(settlements: readonly Settlement[]): MaybePromise<void>;
   /**
    * Takes over the reservation that another process made for the task's call to an agent. Returns undefined if there is
@@ -101,7 +105,7 @@ export interface BudgetStore {
   usage(workspace: string | undefined, query: UsageQuery): MaybePromise<UsagePage>;
   /**
    * Merges the rows of days before `month` into rows of months, and deletes the counters that were last used before
-   * `month`. Deletes the rows and counters of tasks that are older than `taskDay`.
+   * `month`. Deletes the rows and counters of tasks, and the ended reservations, that are older than `taskDay`.
    */
   fold(before: { readonly month: string; readonly taskDay: string }): MaybePromise<void>;
 }

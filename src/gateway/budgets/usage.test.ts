@@ -20,6 +20,18 @@ function setup() {
   return { ...gateway, spending, key, record, rows };
 }
 
+test('the usage of a call without a budget belongs to the day on which the call began', async () => {
+  const { spending, rows, clock } = setup();
+  const call = { caller: { workspace: 'team' }, model: 'm', prompt: () => 10 };
+  const reservation = await spending.reserve(call);
+  clock.time += DAY_MS;
+  reservation.settle({ inputTokens: 10, outputTokens: 5 });
+  assert.deepEqual(
+    (await rows({ by: ['day'] })).map(({ day, calls }) => [day, calls]),
+    [['2026-11-15', 1]],
+  );
+});
+
 test('usage is summed by any dimensions, in their order, with failures and each currency', async () => {
   const { key, record, rows, clock } = setup();
   const [ann, ben] = [key('ann'), key('ben')];

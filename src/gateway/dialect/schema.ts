@@ -60,14 +60,16 @@ function isEmpty(content: string | readonly DialectPart[]): boolean {
   return content.every((part) => part.type === 'text' && part.text.trim() === '');
 }
 
-const SentMessage = z.looseObject({
-  role: z.literal('user', { error: 'must be "user"' }),
-  content: sentContent,
-  messageId: Id.optional().describe(
-    'An id that the client chooses. If a message with the same id is sent again, the response is the same task',
-  ),
-  metadata,
-});
+const SentMessage = z
+  .looseObject({
+    role: z.literal('user', { error: 'must be "user"' }),
+    content: sentContent,
+    messageId: Id.optional().describe(
+      'An id that the client chooses. If a message with the same id is sent again, the response is the same task',
+    ),
+    metadata,
+  })
+  .superRefine(checkSettings);
 
 const requestFields = {
   sessionId: Id.optional().describe(

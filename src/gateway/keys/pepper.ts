@@ -53,7 +53,7 @@ function fromFile(file: string): Buffer {
     secret = readOrCreateSecret(file, () => randomBytes(PEPPER_BYTES));
   } catch (error) {
     throw new StoreError(`cannot read or create ${file}: ${reasonOf(error)}`, {
-      hint: 'this user needs write access to the folder',
+      hint: 'this user needs access to the file and write access to its folder',
       cause: error,
     });
   }

@@ -50,6 +50,13 @@ const PROVIDER_DOWNLOADS: typeof PROVIDER_FILES = {
   'openai-compatible': [],
 };
 
+/** The client's own request, of which `request` may be a rough conversion. */
+export interface OwnRequest {
+  readonly relay?: Pick<Relay, 'accepts'> | undefined;
+  /** Whether the client's own request has tools, including tools that run at the vendor. */
+  readonly hasTools?: boolean | undefined;
+}
+
 /**
  * Returns the request within the model's limits, and the model with only the providers that accept the files. Throws
  * `contentTypeNotSupported` or `invalidParams` if the model does not support the request.
@@ -57,10 +64,10 @@ const PROVIDER_DOWNLOADS: typeof PROVIDER_FILES = {
 export function admitted(
   target: ModelTarget,
   request: ModelRequest,
-  relay?: Pick<Relay, 'accepts'>,
+  { relay, hasTools = (request.tools?.length ?? 0) > 0 }: OwnRequest = {},
 ): { readonly target: ModelTarget; readonly request: ModelRequest } {
   const { name, limits } = target;
-  if (limits.without.has('tools') && (request.tools?.length ?? 0) > 0) {
+  if (limits.without.has('tools') && hasTools) {
     const description = `the model ${name} does not support tools: leave them out`;
     const violations = [{ field: 'tools', description }];
     throw new A2AError('invalidParams', `tools: ${description}`, { violations });
@@ -76,11 +83,11 @@ export function admitted(
 
 /** Returns whether a part of an earlier message can be sent to the model. Only files may be refused. */
 export function accepts(target: ModelTarget, part: ContentPart): boolean {
-  const kind = kindOf(part);
-  if (kind === undefined) return true;
+  const type = typeOf(part);
+  if (type === undefined) return true;
   const { candidates, limits } = target;
-  const file = { kind, isAddress: part.kind === 'file' };
-  return !limits.without.has(kind) && candidates.some((candidate) => takes(candidate, file));
+  const file = { ...type, isAddress: part.kind === 'file' };
+  return !excludes(limits, file) && candidates.some((candidate) => takes(candidate, file));
 }
 
 /** Throws `invalidParams` if the estimated length of a prompt exceeds the model's context window. */
@@ -117,6 +124,7 @@ function limited(request: ModelRequest, limits: ModelLimits): ModelRequest {
 
 interface SentFile {
   readonly kind: FileKind;
+  /** The media type in lower case and without parameters. Empty if the client did not send a valid one. */
   readonly mediaType: string;
   /** True if the request contains only the address of the file. */
   readonly isAddress: boolean;
@@ -127,10 +135,8 @@ interface SentFile {
 function filesIn(messages: readonly Content[]): SentFile[] {
   const files: SentFile[] = [];
   const add = (part: ContentPart, fromTool: boolean) => {
-    const kind = kindOf(part);
-    if (kind === undefined) return;
-    const mediaType = ('mediaType' in part ? part.mediaType : undefined) ?? 'files of unknown type';
-    files.push({ kind, mediaType, isAddress: part.kind === 'file', fromTool });
+    const type = typeOf(part);
+    if (type) files.push({ ...type, isAddress: part.kind === 'file', fromTool });
   };
   for (const { parts } of messages) {
     for (const part of parts) {
@@ -141,13 +147,23 @@ function filesIn(messages: readonly Content[]): SentFile[] {
   return files;
 }
 
-function kindOf(part: ContentPart): FileKind | undefined {
+/** Returns the kind and the media type of a file, or undefined for other parts and for files that are sent as text. */
+function typeOf(part: ContentPart): Pick<SentFile, 'kind' | 'mediaType'> | undefined {
   if (part.kind !== 'blob' && part.kind !== 'file') return undefined;
-  const { mediaType = '' } = part;
+  const [, mediaType = '', type] =
+    /^\s*(([\w.+-]+)\/[^\s;]+)/.exec(part.mediaType?.toLowerCase() ?? '') ?? [];
   if (part.kind === 'blob' && isTextFile(mediaType)) return undefined;
-  if (mediaType === 'application/pdf') return 'pdf';
-  const [type] = mediaType.split('/');
-  return type === 'image' || type === 'audio' || type === 'video' ? type : 'file';
+  if (mediaType === 'application/pdf') return { kind: 'pdf', mediaType };
+  const isMedia = type === 'image' || type === 'audio' || type === 'video';
+  return { kind: isMedia ? type : 'file', mediaType };
+}
+
+/** A file without a media type may be of any kind. So it is excluded if any kind is excluded. */
+function excludes(
+  { without }: ModelLimits,
+  { kind, mediaType }: Pick<SentFile, 'kind' | 'mediaType'>,
+): boolean {
+  return mediaType === '' ? FILE_KINDS.some((each) => without.has(each)) : without.has(kind);
 }
 
 /**
@@ -161,7 +177,7 @@ function takers(
   relay: Pick<Relay, 'accepts'> | undefined,
 ): readonly Candidate[] {
   const { candidates, limits } = target;
-  const refused = files.find(({ kind }) => limits.without.has(kind));
+  const refused = files.find((file) => excludes(limits, file));
   if (refused) throw notAccepted(target, refused);
   const sent = files.filter(({ fromTool }) => !fromTool);
   const able = candidates.filter((candidate) => {
@@ -206,6 +222,10 @@ function notAccepted(target: ModelTarget, file: SentFile | undefined): A2AError 
       `No provider of the model ${name} accepts all of these files: send fewer kinds of files`,
     );
   const { kind, isAddress, mediaType } = file;
+  if (mediaType === '')
+    return refusal(
+      `The model ${name} does not accept files of unknown type: send the media type. It accepts ${accepted}`,
+    );
   return isAddress && (isTextFile(mediaType) || kinds.includes(kind))
     ? refusal(`The model ${name} cannot download a file of this kind: send its content`)
     : refusal(`The model ${name} does not accept ${mediaType}. It accepts ${accepted}`);

@@ -7,9 +7,10 @@ import { allOf, andThen, type MaybePromise, nearestNames } from '../../base/inde
 import { A2AError } from '../../protocol/index.ts';
 import type { CardLookup } from '../cards/cards.ts';
 import type { CardContent, ModelCard, modelLimits, Pricing } from '../cards/schema.ts';
-import { OperatorPrices, type PricedModel } from './prices.ts';
+import { OperatorPrices } from './prices.ts';
 import type { ModelsConfig } from './config.ts';
 import { limitsOf, NO_LIMITS, type ModelLimits } from './limits.ts';
+import { calledName } from './model-name.ts';
 import type { ApiType, Provider } from './provider.ts';
 
 /** A provider of a model, with the provider's own name for this model. */
@@ -70,7 +71,7 @@ const MAX_COMPARED_CHARS = 48;
 const MAX_SHOWN_CHARS = 80;
 const OWNER = 'gateway';
 
-/** Creates the catalogue. Throws if a model in the configuration refers to an unknown provider. */
+/** Creates the catalogue. Throws if a model in the configuration has an unknown provider or an invalid name there. */
 export function createCatalogue(
   cards: CardLookup,
   models: ModelsConfig,
@@ -79,12 +80,13 @@ export function createCatalogue(
   const own = new Map(Object.entries(models));
   const prices = new OperatorPrices();
   for (const [name, entry] of own) {
-    for (const { provider, model = entry.model ?? name } of routesOf(entry) ?? []) {
-      if (!providers.has(provider)) {
-        const message = `models.${name}: the provider ${provider} is not configured`;
-        throw new A2AError('invalidParams', message);
-      }
-      if (entry.pricing) prices.add({ provider, model }, entry.pricing);
+    const refuse = (why: string) => new A2AError('invalidParams', `models.${name}: ${why}`);
+    for (const { provider: at, model = entry.model ?? name } of routesOf(entry) ?? []) {
+      const provider = providers.get(at);
+      if (!provider) throw refuse(`the provider ${at} is not configured`);
+      const candidate = candidateOf(provider, model);
+      if (!candidate) throw refuse(wrongName(at, model));
+      if (entry.pricing) prices.add(candidate, entry.pricing);
     }
   }
 
@@ -110,14 +112,14 @@ export function createCatalogue(
       }
       // The configuration may have a price for the same model of the provider under another name. Then that price
       // applies.
-      const pricing = prices.of(calledBy(candidates), undefined);
+      const pricing = prices.of(candidates, undefined);
       return { name, apiType, pricing, limits: NO_LIMITS, candidates };
     }
     if (entry.capabilities.some(({ type, enabled }) => type === apiType && !enabled)) {
       throw wrongType(name, apiType);
     }
     const candidates = follow(name, entry, card?.name ?? name, apiType);
-    const pricing = card ? prices.of(calledBy(candidates), card.pricing) : entry.pricing;
+    const pricing = card ? prices.of(candidates, card.pricing) : entry.pricing;
     return { name, apiType, pricing, limits: limitsOf(entry), candidates };
   }
 
@@ -125,7 +127,7 @@ export function createCatalogue(
   function servers(name: string, apiType: ApiType): Candidate[] {
     return [...providers.values()]
       .filter(({ serves }) => serves[apiType].includes(name))
-      .map((provider) => ({ provider, model: name, weight: 1 }));
+      .flatMap((provider) => candidateOf(provider, name) ?? []);
   }
 
   /**
@@ -147,7 +149,10 @@ export function createCatalogue(
     }
     const known = routes.flatMap(({ provider: at, model = usual, weight }) => {
       const provider = providers.get(at);
-      return provider === undefined ? [] : [{ provider, model, weight }];
+      if (provider === undefined) return [];
+      const candidate = candidateOf(provider, model, weight);
+      if (candidate === undefined) throw unusable(name, wrongName(at, model));
+      return [candidate];
     });
     if (known.length === 0) {
       const names = routes.map(({ provider }) => provider).join(', ');
@@ -211,12 +216,16 @@ export function createCatalogue(
   };
 }
 
-function calledBy(candidates: readonly Candidate[]): PricedModel[] {
-  return candidates.map(({ provider, model }) => ({ provider: provider.name, model }));
+/** Returns the candidate, or undefined if the provider cannot have a model with this name. */
+function candidateOf(provider: Provider, given: string, weight = 1): Candidate | undefined {
+  const model = calledName(provider.config.type, given);
+  return model === undefined ? undefined : { provider, model, weight };
 }
 
 const unusable = (name: string, why: string) =>
   new A2AError('invalidParams', `The model card ${name} has no usable provider: ${why}`);
+const wrongName = (provider: string, model: string) =>
+  `the provider ${provider} cannot have a model with the name ${JSON.stringify(model)}`;
 const wrongType = (name: string, apiType: ApiType) =>
   new A2AError('invalidParams', `The model ${name} does not support ${apiType}`);
 

@@ -9,6 +9,7 @@
 import * as z from 'zod';
 import { Capability, CardRoute, modelLimits, Pricing, Slug } from '../cards/schema.ts';
 import { WebAddress } from '../api/web-address.ts';
+import { calledName } from './model-name.ts';
 
 const MAX_NAMES = 1000;
 const MAX_MS = 24 * 60 * 60 * 1000;
@@ -94,9 +95,14 @@ export const ProviderConfig = z
       ),
     circuit: Circuit.prefault({}),
   })
-  .superRefine(({ type, baseUrl, file }, context) => {
+  .superRefine(({ type, baseUrl, file, models = [], embeddingModels = [] }, context) => {
     const refuse = (path: string, message: string) =>
       context.addIssue({ code: 'custom', path: [path], message });
+    for (const [path, names] of Object.entries({ models, embeddingModels })) {
+      const wrong = names.find((name) => calledName(type, name) === undefined);
+      if (wrong !== undefined)
+        refuse(path, `${JSON.stringify(wrong)} is not a name of a model at a ${type} provider`);
+    }
     if (type === 'openai-compatible' && baseUrl === undefined) {
       refuse('baseUrl', 'required for an openai-compatible provider');
     }

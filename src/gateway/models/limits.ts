@@ -58,7 +58,7 @@ export function limitsOf(
 
 /** Returns whether files of this media type are sent as text. */
 export function isTextFile(mediaType: string): boolean {
-  return /^(text\/|application\/json\b)/.test(mediaType);
+  return /^\s*(text\/|application\/json\b)/i.test(mediaType);
 }
 
 /**

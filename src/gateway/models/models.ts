@@ -69,6 +69,8 @@ export interface AskOptions {
 
 export interface AnswerOptions extends AskOptions {
   readonly relay?: Relay | undefined;
+  /** Whether the client's own request has tools. Default: whether the converted request has tools. */
+  readonly hasTools?: boolean | undefined;
 }
 
 export interface Models extends Catalogue {
@@ -287,7 +289,7 @@ export function createModels(options: ModelsOptions): Models {
     const { relay, free = false, signal } = askOptions;
     const { target, request } = free
       ? { target: named, request: given }
-      : admitted(named, given, relay);
+      : admitted(named, given, askOptions);
     const counter = tokenCounter(target.candidates);
     const prompt = () => promptOf(target, request, relay);
     /** The last call to a provider. */

@@ -8,8 +8,9 @@ const usd = (input: number, output: number): Pricing => ({
   outputPricePerToken: output,
   currency: 'USD',
 });
-const big = { provider: 'vendor', model: 'big' };
-const small = { provider: 'vendor', model: 'small' };
+const provider = { name: 'vendor', config: { type: 'openai' } };
+const big = { provider, model: 'big' };
+const small = { provider, model: 'small' };
 
 test('a card cannot be cheaper than the configuration, and may be more expensive', () => {
   const prices = new OperatorPrices();

@@ -3,10 +3,11 @@
  * cannot set a lower price than the operator has configured for the same model of the same provider.
  */
 import type { Pricing } from '../cards/schema.ts';
+import { comparedName } from './model-name.ts';
 
 /** A provider's model. */
-export interface PricedModel {
-  readonly provider: string;
+interface PricedModel {
+  readonly provider: { readonly name: string; readonly config: { readonly type: string } };
   readonly model: string;
 }
 
@@ -36,7 +37,7 @@ export class OperatorPrices {
 }
 
 function keyOf({ provider, model }: PricedModel): string {
-  return JSON.stringify([provider, model]);
+  return JSON.stringify([provider.name, comparedName(provider.config.type, model)]);
 }
 
 /**

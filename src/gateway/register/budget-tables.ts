@@ -14,7 +14,9 @@
  * day, context, caller, model or agent, and currency share a row.
  *
  * `reservations` has one row for each call that is in progress and counts towards a budget. `owner` is the process.
- * After a crash, the next process counts the prompt and the part of the answer that had arrived.
+ * After a crash, the next process counts the prompt and the part of the answer that had arrived. It does the same if a
+ * reservation has expired. Then `recovered` is set, and the row is kept for a month. If the call ends after that, only
+ * the difference to this estimate is counted.
  */
 export const BUDGETS_SCHEMA = `
 CREATE TABLE spending_of_callers (
@@ -105,3 +107,6 @@ CREATE TABLE task_spending (
 CREATE UNIQUE INDEX task_spending_without_task
   ON task_spending (workspace, day, context_id, key_id, subject, model, agent, currency) WHERE task_id = '';
 `;
+
+export const RECOVERED_SCHEMA =
+  'ALTER TABLE reservations ADD COLUMN recovered INTEGER NOT NULL DEFAULT 0;';

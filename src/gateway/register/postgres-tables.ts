@@ -130,10 +130,8 @@ const USAGE = `
   output_tokens ${NUMBER},
   nanos ${NUMBER}`;
 
-// `owner` is the node. `recovered` is true if a node has counted an estimate of the call's usage, because the owner
-// seemed to be dead or the reservation had expired. The row is kept until it expires, a day after the call began. If
-// the owner was only suspended and settles the call later, it counts only the difference to the estimate. `settled` has
-// the batches of usage that were stored, so that a batch is not stored again after a lost connection.
+// `owner` is the node. `recovered` is also set if the owner seemed to be dead, but was only suspended. `settled` has the
+// batches of usage that were stored, so that a batch is not stored again after a lost connection.
 const BUDGETS = `
 CREATE TABLE parley.spending (
   workspace ${TEXT},

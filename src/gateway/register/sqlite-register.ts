@@ -15,7 +15,7 @@ import {
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { AGENTS_SCHEMA, LINK_CONTEXTS_SCHEMA, SENDERS_SCHEMA } from './agent-tables.ts';
-import { ATTRIBUTION_SCHEMA, BUDGETS_SCHEMA } from './budget-tables.ts';
+import { ATTRIBUTION_SCHEMA, BUDGETS_SCHEMA, RECOVERED_SCHEMA } from './budget-tables.ts';
 import { CARDS_SCHEMA } from './card-tables.ts';
 import { KEYS_SCHEMA } from './key-tables.ts';
 import {
@@ -35,6 +35,7 @@ const REGISTER: Schema = {
     ATTRIBUTION_SCHEMA,
     SENDERS_SCHEMA,
     LINK_CONTEXTS_SCHEMA,
+    RECOVERED_SCHEMA,
   ],
 };
 

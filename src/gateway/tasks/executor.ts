@@ -1,8 +1,9 @@
 /**
  * Executes the gateway's tasks. The endpoint of a task (its tenant) and its metadata decide which worker executes it.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { answerViews } from '../../bridge/index.ts';
-import type { Metadata } from '../../protocol/index.ts';
+import { A2AError, type Metadata } from '../../protocol/index.ts';
 import type { AgentExecutor, Reception, RequestContext } from '../../tasks/index.ts';
 import { agentOfTenant, Caller, RESPONSES_TENANT } from '../api/caller.ts';
 import { hidingCaller, withCaller } from './task-caller.ts';
@@ -52,7 +53,7 @@ export function gatewayExecutor({ models, agents, expiry }: GatewayExecutorOptio
     views: hidingCaller(answerViews(({ version }) => version === undefined)),
     receive(context, task) {
       if (task) return workerOf(context.tenant, task.metadata).receive?.(context, task);
-      const metadata = requestMetadata(context);
+      const metadata = requestMetadata(context, ['expiresAt']);
       const expiresAt = expiry(metadata);
       const worker = workerOf(context.tenant, metadata);
       const started = (reception: Reception | undefined) => {
@@ -82,7 +83,23 @@ function receptionOf(
   return { ...rest, metadata: { ...metadata, expiresAt: until }, expiresAt };
 }
 
-/** Returns the metadata of a request. The request's own metadata takes precedence over the metadata of its message. */
-export function requestMetadata({ message, metadata }: RequestContext): Metadata {
-  return { ...message.metadata, ...metadata };
+/**
+ * Returns the metadata of a request. The request's own metadata takes precedence over the metadata of its message.
+ * Throws `invalidParams` if a setting has another value in the message, which would have no effect.
+ */
+export function requestMetadata(
+  { message, metadata = {} }: RequestContext,
+  settings: readonly string[],
+): Metadata {
+  const own = message.metadata ?? {};
+  for (const name of settings) {
+    const value = own[name] ?? undefined;
+    if (value === undefined || !(name in metadata)) continue;
+    if (isDeepStrictEqual(value, metadata[name])) continue;
+    const field = `message.metadata.${name}`;
+    const description = `the metadata of the request has another ${name}: send only one`;
+    const violations = [{ field, description }];
+    throw new A2AError('invalidParams', `${field}: ${description}`, { violations });
+  }
+  return { ...own, ...metadata };
 }

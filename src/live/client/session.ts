@@ -64,11 +64,14 @@ export interface LiveSnapshot {
   readonly clients: readonly LiveClient[];
   /** The sequence number of the last event that the snapshot contains. */
   readonly seq: number;
-  /** The number of earlier messages that are left out, because the client asked for a limit. */
+  /**
+   * The number of earlier messages that are left out: because the client asked for a limit, or because the earlier
+   * tasks are too large.
+   */
   readonly omitted?: number | undefined;
   /**
    * Earlier tasks of the conversation, oldest first. Tasks without messages are left out. If the tasks together are too
-   * large, the oldest ones are left out too. Only in the first snapshot of a client.
+   * large, they have only their newest messages. Only in the first snapshot of a client.
    */
   readonly earlier?: readonly Task[] | undefined;
 }

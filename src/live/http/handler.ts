@@ -20,10 +20,10 @@ import {
   type SendResult,
   type SubscribeParams,
   type Task,
-  type TaskPushNotificationConfig,
 } from '../../protocol/index.ts';
 import {
   callWith,
+  hidePushSecrets,
   type Logger,
   opening,
   type LogPage,
@@ -67,7 +67,8 @@ export function httpCommands(clients: HttpClients, live: () => Live): CommandSer
 
 export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions): RequestHandler {
   const { clients } = options;
-  const guarded = guardRoles(handler);
+  // All clients share the task of the session, so another client may have added a webhook.
+  const guarded = hidePushSecrets(guardRoles(handler), ({ user }) => tokenOf(user) !== undefined);
 
   function enter({ call, message }: Caller): Visit {
     return clients.enter(options.live(), call, message);
@@ -216,10 +217,6 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
       },
     ),
     deletePushConfig: changesWebhooks(guarded.deletePushConfig),
-    getPushConfig: async (params, call) =>
-      withoutSecrets(await guarded.getPushConfig(params, call), call),
-    listPushConfigs: async (params, call) =>
-      (await guarded.listPushConfigs(params, call)).map((each) => withoutSecrets(each, call)),
     reserveTask: (params, call = {}) =>
       during({ call }, ({ member }) => member.reserveTask(params, call)),
     getTask: (params, call = {}) => during({ call }, ({ member }) => member.getTask(params, call)),
@@ -247,21 +244,6 @@ function withNamed({ message, metadata }: MessageSendParams, call: Call): Call {
  */
 function asMember({ extensions, version, base }: Call, { user }: Call): Call {
   return { user, extensions, version, base };
-}
-
-/**
- * Returns the webhook. If the client has a token, leaves out the secrets of the webhook. All clients share the task of
- * the session, so another client may have added the webhook.
- */
-function withoutSecrets(
-  found: TaskPushNotificationConfig,
-  call: Call = {},
-): TaskPushNotificationConfig {
-  if (tokenOf(call.user) === undefined) return found;
-  const { token: _token, ...config } = found.pushNotificationConfig;
-  if (!config.authentication) return { ...found, pushNotificationConfig: config };
-  const { credentials: _credentials, ...authentication } = config.authentication;
-  return { ...found, pushNotificationConfig: { ...config, authentication } };
 }
 
 /** Waits for the promise. Throws `unavailable` if the signal is aborted first. */

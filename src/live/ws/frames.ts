@@ -43,7 +43,7 @@ export function snapshotFrame(whole: LiveSnapshot, self: LiveClient, history?: n
 
 function limited(snapshot: LiveSnapshot, limit: number): LiveSnapshot {
   let left = limit;
-  let omitted = 0;
+  let { omitted = 0 } = snapshot;
   const cut = (task: Task): Task => {
     const { history = [] } = task;
     const kept = Math.min(history.length, left);

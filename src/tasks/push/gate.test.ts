@@ -50,6 +50,19 @@ test('at most 256 requests to webhooks are made at the same time, and 16 to one 
   await Promise.all(all);
 });
 
+test('the ports, schemes and spellings of a host share its limits', async () => {
+  const { post, count, bytesInAll } = hanging();
+  for (let n = 0; n < 40; n++) void post(`https://host.example:${1000 + n}/`, 100);
+  for (const url of ['https://HOST.example/', 'http://host.example/', 'https://host.example./'])
+    void post(url, 100);
+  await turn();
+  assert.equal(count(), 16);
+  void post('https://other.example/', 10 * MB);
+  void post('https://other.example:8443/', 10 * MB);
+  await turn();
+  assert.equal(bytesInAll(), 16 * 100 + 10 * MB);
+});
+
 test('the bodies of requests that hang are at most 64 MB in all, and 16 MB for one host', async () => {
   const { post, open, ends, bytesInAll } = hanging();
   const all: Promise<unknown>[] = [];

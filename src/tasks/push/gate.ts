@@ -1,8 +1,15 @@
 /**
  * Limits the number of concurrent requests to webhooks and the size of their bodies, in total and per host. Makes no
- * request to a host whose circuit breaker is open. The limits are fair between the owners of tasks.
+ * request to an origin (a scheme, a host and a port) whose circuit breaker is open. The limits are fair between the
+ * owners of tasks.
  */
-import { createCircuits, createSlots, QueueFullError, type Slots } from '../../base/index.ts';
+import {
+  createCircuits,
+  createSlots,
+  hostNameOf,
+  QueueFullError,
+  type Slots,
+} from '../../base/index.ts';
 import type { Admit, DeliveryOutcome, Post } from './deliver.ts';
 
 /** Maximum number of concurrent requests, in total and per host. */
@@ -16,7 +23,7 @@ const UNCOUNTED_BYTES = 64 * 1024;
 
 /**
  * Settings of the circuit breakers. `minMs` is longer than the time of an event's first retries (FIRST_RETRIES in
- * webhook.ts). So a short failure of a host does not open its circuit.
+ * webhook.ts). So a short failure of a server does not open its circuit.
  */
 const CIRCUIT = { failures: 6, minMs: 12_000, windowMs: 120_000, openMs: 30_000 };
 
@@ -49,17 +56,20 @@ export class DeliveryGate {
 
   /**
    * Makes the request when there is a free slot. Returns a delay, and makes no request, if the circuit breaker of the
-   * host is open or too many requests wait. Rejects if the request rejects, or if the signal is aborted.
+   * origin is open or too many requests wait. Rejects if the request rejects, or if the signal is aborted.
    */
   async pass(
     { url, owner }: Passage,
     post: Post,
     signal: AbortSignal,
   ): Promise<DeliveryOutcome | Delayed> {
-    const origin = URL.parse(url)?.origin ?? url;
+    const address = URL.parse(url);
+    const origin = address?.origin ?? url;
+    // The limits of a host hold for all its ports and schemes together.
+    const name = address ? hostNameOf(address).replace(/\.$/, '') : url;
     const wait = this.#circuits.wait(origin, owner);
     if (wait) return { delayMs: wait.ms };
-    const host = this.#host(origin);
+    const host = this.#host(name);
     try {
       using held = new DisposableStack();
       held.defer(await host.slots.take(owner, signal));
@@ -94,15 +104,15 @@ export class DeliveryGate {
       if (error instanceof QueueFullError) return { delayMs: 1000 };
       throw error;
     } finally {
-      if (--host.users === 0) this.#hosts.delete(origin);
+      if (--host.users === 0) this.#hosts.delete(name);
     }
   }
 
-  #host(origin: string): Host {
-    let host = this.#hosts.get(origin);
+  #host(name: string): Host {
+    let host = this.#hosts.get(name);
     if (!host) {
       const slots = createSlots(MAX_POSTS_PER_HOST);
-      this.#hosts.set(origin, (host = { slots, bytes: createSlots(MAX_BYTES_PER_HOST), users: 0 }));
+      this.#hosts.set(name, (host = { slots, bytes: createSlots(MAX_BYTES_PER_HOST), users: 0 }));
     }
     host.users++;
     return host;

@@ -8,6 +8,7 @@ import type { Content, ContentPart, ModelRequest, ToolDeclaration } from '../../
 import { A2AError } from '../../../protocol/index.ts';
 import {
   invalidField,
+  isFilled,
   isSet,
   levelOf,
   type OpenContent,
@@ -86,7 +87,7 @@ function thinkingOf({
  * data part. This is accurate enough to estimate the tokens of a request that is relayed to Anthropic.
  */
 export function inputOf(body: CountBody, { strict }: { readonly strict: boolean }): ModelRequest {
-  const refused = strict ? ONLY_ANTHROPIC.find((field) => hasEffect(body[field])) : undefined;
+  const refused = strict ? ONLY_ANTHROPIC.find((field) => isFilled(body[field])) : undefined;
   if (refused !== undefined) throw invalidField(refused, 'only models of Anthropic support it');
   const system = plainText(body.system ?? '');
   const schema = body.output_config?.format?.schema;
@@ -141,21 +142,31 @@ function toolsOf(
   return { tools: declared, toolChoice: { tool: name }, ...single };
 }
 
+/** Returns whether the request has tools, including tools that run at Anthropic or at an MCP server. */
+export function hasTools(body: CountBody): boolean {
+  return isFilled(body.tools) || isFilled(body['mcp_servers']) || changedTools(body).length > 0;
+}
+
 /**
  * Returns the tools after all changes in system messages. Includes tools with deferred loading (`defer_loading`), which
  * Anthropic loads only when a model searches for them.
  */
 function changedTools({ tools, messages }: CountBody): readonly AnthropicTool[] {
   const systems = messages.filter(({ role }) => role === 'system');
-  const all = [...(tools ?? [])];
+  let all = [...(tools ?? [])];
   const removed = new Set<string>();
   for (const block of systems.flatMap(({ content }) => (Array.isArray(content) ? content : []))) {
     if (!/^tool_(?:addition|removal)$/.test(block.type)) continue;
     const { success, data } = ToolChangeBlock.safeParse(block);
     if (!success) continue;
     const { tool } = data;
-    if (tool.type === 'tool_definition') all.push(tool.definition);
-    else if (block.type === 'tool_removal') removed.add(tool.name);
+    if (tool.type === 'tool_definition') {
+      const { definition } = tool;
+      const { name = '' } = definition;
+      // A new definition replaces an earlier tool of this name, also a removed one.
+      all = [...all.filter((other) => name === '' || other.name !== name), definition];
+      removed.delete(name);
+    } else if (block.type === 'tool_removal') removed.add(tool.name);
     else removed.delete(tool.name);
   }
   return all.filter(({ name = '' }) => !removed.has(name));
@@ -298,8 +309,4 @@ function resultOf(content: BlockList, at: string): ReturnType<typeof toolRespons
   if (typeof content === 'string') return { response: content };
   const parts = content.flatMap((block, place) => shown(block, `${at}.${place}`));
   return toolResponse(parts, '\n');
-}
-
-function hasEffect(value: unknown): boolean {
-  return isSet(value) && !(Array.isArray(value) && value.length === 0);
 }

@@ -11,7 +11,7 @@ import { namedEvent } from '../vendor-api/answer.ts';
 import { headOf, messageFrames, completeMessage } from './answer.ts';
 import { errorAnswer, errorBody, newRequestId } from './error.ts';
 import { countRelay, messagesRelay } from './relay.ts';
-import { inputOf, messagesRequest } from './request.ts';
+import { hasTools, inputOf, messagesRequest } from './request.ts';
 import { CountAnswer, CountBody, MessageAnswer, MessagesBody } from './schema.ts';
 
 const Query = z.object({ beta: z.string().optional() });
@@ -27,6 +27,7 @@ export function anthropicRoutes({ api }: { readonly api: VendorApi }): readonly 
       exact: () => messagesRequest(body),
       rough: () => ({ ...inputOf(body, { strict: false }), maxOutputTokens: body.max_tokens }),
       stream: body.stream === true,
+      hasTools: hasTools(body),
       relay: messagesRelay(body, input),
       whole: (chunks, asked) => completeMessage(head(asked), chunks),
       frames: (chunks, asked) => messageFrames(head(asked), chunks),

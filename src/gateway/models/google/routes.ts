@@ -15,7 +15,7 @@ import {
   ModelsQuery,
 } from './model-list.ts';
 import { countRelay, generateRelay } from './relay.ts';
-import { checkRequest, generateRequest, inputOf, roughRequest } from './request.ts';
+import { checkRequest, generateRequest, hasTools, inputOf, roughRequest } from './request.ts';
 import { CountAnswer, CountBody, GenerateAnswer, GenerateBody } from './schema.ts';
 import { answersIn, arrayFormat, formatted, sseFormat } from './stream-format.ts';
 
@@ -39,6 +39,7 @@ export function googleRoutes({ models, api }: VendorRoutesOptions): readonly Gat
       exact: () => generateRequest(body),
       rough: () => roughRequest(body),
       stream,
+      hasTools: hasTools(body),
       relay: generateRelay({ model, body, stream }),
       whole: (chunks) => completeAnswer(head, chunks),
       frames: (chunks) => formatted(answers(head, chunks), format),

@@ -14,6 +14,7 @@ import type {
 } from '../../../agent/index.ts';
 import {
   invalidField,
+  isFilled,
   isSet,
   setFields,
   type TextOrFile,
@@ -36,6 +37,12 @@ const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
   web_search_options: () => false,
 };
 
+/**
+ * The fields for tools: functions in the current and the old format, and web searches of OpenAI, OpenRouter (`plugins`)
+ * and xAI (`search_parameters`).
+ */
+const TOOLS = ['tools', 'functions', 'web_search_options', 'plugins', 'search_parameters'] as const;
+
 const AUDIO_TYPES = { wav: 'audio/wav', mp3: 'audio/mpeg' } as const;
 
 /**
@@ -45,7 +52,7 @@ const AUDIO_TYPES = { wav: 'audio/wav', mp3: 'audio/mpeg' } as const;
 export function chatRequest(body: ChatBody, { strict } = { strict: true }): ModelRequest {
   // In the budgets, only one answer is reserved, so a request for several answers is refused.
   if (isSet(body.n) && body.n !== 1) throw invalidField('n', 'must be 1: send several requests');
-  if (strict) refuseFields(UNSUPPORTED, body, 'not supported by this gateway: leave it out');
+  if (strict) refuseFields(UNSUPPORTED, body, 'not supported for this model: leave it out');
   return {
     ...chatMessages(body.messages),
     ...toolsOf(body),
@@ -95,6 +102,11 @@ export function chatSettings(body: Partial<ChatBody>): Omit<ModelRequest, 'messa
     ...(format?.type === 'json_schema' && { outputSchema: format.json_schema.schema }),
     ...(isSet(reasoning) && { reasoning, thoughts: reasoning !== 'none' }),
   };
+}
+
+/** Returns whether the request has tools, including tools that run at the vendor. */
+export function hasTools(body: ChatBody): boolean {
+  return TOOLS.some((field) => isFilled(body[field]));
 }
 
 function toolsOf({

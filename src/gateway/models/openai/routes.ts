@@ -24,7 +24,7 @@ import { MODEL_FAILURES, type VendorRoutesOptions } from '../vendor-api/vendor-a
 import { completion, completionFrames, event, headOf } from './answer.ts';
 import { errorAnswer, errorBody } from './error.ts';
 import { chatRelay } from './relay.ts';
-import { chatRequest } from './request.ts';
+import { chatRequest, hasTools } from './request.ts';
 import {
   ChatAnswer,
   ChatBody,
@@ -42,6 +42,7 @@ export function openaiRoutes({ models, api }: VendorRoutesOptions): readonly Gat
       model: body.model,
       exact: () => chatRequest(body),
       rough: () => chatRequest(body, { strict: false }),
+      hasTools: hasTools(body),
       relay: chatRelay(body),
       stream: body.stream === true,
       whole: (chunks) => completion(head, chunks),

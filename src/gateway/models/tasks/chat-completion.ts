@@ -6,8 +6,9 @@
  *   { "kind": "text", "text": "Hello" }  with the metadata  { "model": "fast", "temperature": 0 }
  *
  * The conversation and the settings, except for `system`, are in the format of OpenAI's chat completions. In the
- * metadata, null means that a setting is not set. Every other setting either has an effect or is refused. Other
- * metadata belongs to the client and is stored with the task.
+ * metadata, null means that a setting is not set. Every other setting either has an effect or is refused, except that
+ * providers without `verbosity` ignore it, and models that do not think ignore `reasoning_effort`. Other metadata
+ * belongs to the client and is stored with the task.
  */
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';

@@ -30,7 +30,7 @@ import { Caller, callerOf } from '../../api/caller.ts';
 import { requestMetadata } from '../../tasks/executor.ts';
 import { storedCaller } from '../../tasks/task-caller.ts';
 import type { ModelTarget } from '../catalogue.ts';
-import { type AskedChat, askedChat, embeddingModel } from './chat-completion.ts';
+import { type AskedChat, askedChat, embeddingModel, SETTINGS } from './chat-completion.ts';
 import { ANSWER, withEarlier, type EarlierTurns } from './conversation.ts';
 import type { Used } from '../cost.ts';
 import { CutOff } from '../failure.ts';
@@ -140,7 +140,7 @@ export function modelExecutor({
     async receive(context, task) {
       if (task) return undefined;
       const caller = callerOf(context);
-      const given = requestMetadata(context);
+      const given = requestMetadata(context, [...SETTINGS, 'api_type']);
       const { target, request } = await asked(caller.workspace, context.message, given);
       await models.check(caller, target, request);
       return { metadata: { ...given, model: target.name, api_type: target.apiType } };

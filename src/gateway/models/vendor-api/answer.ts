@@ -18,8 +18,8 @@ export function callOf(
 }
 
 /**
- * Returns Google's signature of a thought from the data of one vendor, or undefined if there is none. Google requires
- * the signature in the next request.
+ * Returns Google's thought signature, or undefined if there is none. `own` is one value of the `provider` object of a
+ * part, for example the value of `google`. Google requires the signature in the next request.
  */
 export function thoughtSignatureIn(own: unknown): string | undefined {
   const signature = fieldIn(own, 'thoughtSignature');

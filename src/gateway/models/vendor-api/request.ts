@@ -20,6 +20,11 @@ export function isSet<T>(value: T | null | undefined): value is T {
   return value !== undefined && value !== null;
 }
 
+/** Returns whether a field is set to something other than an empty list. */
+export function isFilled(value: unknown): boolean {
+  return isSet(value) && !(Array.isArray(value) && value.length === 0);
+}
+
 /** Returns the fields that are set. */
 export function setFields<T extends object>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } {
   const entries = Object.entries(fields).filter(([, value]) => isSet(value));

@@ -7,7 +7,7 @@
  *   const api = createVendorApi({ models });
  *   defineRoute({ …, handle: ({ body, ...input }) => api.answer(input, {
  *     model: body.model, exact: () => requestOf(body), rough: () => inputOf(body), stream: body.stream === true,
- *     relay: relayOf(body), whole: (chunks) => messageOf(chunks), frames: (chunks) => eventsOf(chunks),
+ *     hasTools: hasTools(body), relay: relayOf(body), whole: (chunks) => messageOf(chunks), frames: (chunks) => eventsOf(chunks),
  *     failure: (error) => eventOf(error),
  *   }) })
  *
@@ -32,6 +32,8 @@ export interface Exchange extends Conversions {
   /** The caller's name for the model. */
   readonly model: string;
   readonly stream: boolean;
+  /** Whether the request has tools: functions, or tools that run at the vendor. */
+  readonly hasTools: boolean;
   /** The request for providers with the same format. */
   readonly relay: Relay;
   /** Returns the complete response. The last chunk is `finish`. */
@@ -127,6 +129,7 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
 
   return {
     async answer({ caller, call }, exchange) {
+      const { hasTools } = exchange;
       const named = await models.resolve(caller.workspace, exchange.model, 'chat');
       const asked = prepared(named, exchange);
       const { target, request, relay } = asked;
@@ -134,7 +137,7 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
       const ended = start();
       try {
         // This waits for the first chunk. A failure before the first chunk can still set the HTTP status.
-        const begun = models.answer(target, request, { caller, signal, relay });
+        const begun = models.answer(target, request, { caller, signal, relay, hasTools });
         const answer = await unlessDisconnected(begun, signal);
         if (exchange.stream) return streamed(answer, exchange, { asked, signal, leave, ended });
         const body = await unlessDisconnected(whole(answer, exchange, asked), signal);

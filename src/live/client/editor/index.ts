@@ -4,7 +4,7 @@
  * it is connected.
  *
  * If a method fails, it rejects with an EditorError. All methods except `exit` have a timeout. An editor that does not
- * answer in time is no longer used.
+ * answer in time is not used for the rest of the turn.
  */
 export interface Editor {
   /** Whether the editor is connected and answers. */

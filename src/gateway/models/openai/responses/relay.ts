@@ -16,7 +16,7 @@ const ENCRYPTED = 'reasoning.encrypted_content';
 
 export interface ResponsesRelayOptions {
   readonly items: readonly Item[];
-  /** Fields of the gateway's response that replace the vendor's fields. */
+  /** The gateway's response. Its `id`, `model`, `store` and `previous_response_id` replace those of the vendor. */
   readonly response: ResponseObject;
   /** Called with the response that the client gets, when it has ended. Not called if the response failed. */
   readonly onResponse: (whole: ResponseObject) => void;

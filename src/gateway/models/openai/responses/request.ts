@@ -10,6 +10,7 @@ import type {
 } from '../../../../agent/index.ts';
 import {
   invalidField,
+  isFilled,
   isSet,
   type OpenContent,
   partsOfRole,
@@ -46,6 +47,9 @@ const NEVER: Readonly<Record<string, (value: unknown) => boolean>> = {
 /** Fields that would change the answer and that only providers with the same API support. Same format as NEVER. */
 const UNSUPPORTED: typeof NEVER = { top_logprobs: (value) => value === 0 };
 
+/** The types of items that add tools. */
+const TOOL_ITEMS: ReadonlySet<unknown> = new Set(['additional_tools', 'tool_search_output']);
+
 /** The schema of a custom tool's arguments. A custom tool gets one text instead of JSON. */
 const CUSTOM_PARAMETERS = {
   type: 'object',
@@ -70,6 +74,17 @@ export function itemsOf({ input = [] }: ResponsesBody): readonly Item[] {
 export function customTools({ tools }: ResponsesBody): ReadonlySet<string> {
   return new Set(
     (tools ?? []).flatMap(({ type, name }) => (type === 'custom' && name ? [name] : [])),
+  );
+}
+
+/**
+ * Returns whether the request has tools, including tools that run at OpenAI. Items of the conversation may add tools,
+ * too.
+ */
+export function hasTools({ tools }: ResponsesBody, items: readonly Item[]): boolean {
+  return (
+    isFilled(tools) ||
+    items.some(({ type, tools: added }) => TOOL_ITEMS.has(type) && isFilled(added))
   );
 }
 

@@ -8,7 +8,7 @@ import { MODEL_FAILURES, type VendorApi } from '../../vendor-api/vendor-api.ts';
 import { errorAnswer } from '../error.ts';
 import { failedFrame, responseFrames, responseOf, wholeResponse } from './answer.ts';
 import { responsesRelay } from './relay.ts';
-import { customTools, itemsOf, responsesRequest } from './request.ts';
+import { customTools, hasTools, itemsOf, responsesRequest } from './request.ts';
 import { DeletedResponse, ResponsesAnswer, ResponsesBody } from './schema.ts';
 import { earlierItems, removeStored, store, stored } from './stored.ts';
 
@@ -24,8 +24,9 @@ export function responsesRoutes({ api }: { readonly api: VendorApi }): readonly 
       if (body.store !== false) await store(input, whole, items, previous);
     };
     let saving: Promise<void> | undefined;
+    const all = [...earlier, ...items];
     const relay = responsesRelay(body, {
-      items: [...earlier, ...items],
+      items: all,
       response,
       onResponse(whole) {
         saving = save(whole);
@@ -39,6 +40,7 @@ export function responsesRoutes({ api }: { readonly api: VendorApi }): readonly 
       exact: () => responsesRequest(body, { earlier, strict: true }),
       rough: () => responsesRequest(body, { earlier, strict: false }),
       stream: body.stream === true,
+      hasTools: hasTools(body, all),
       relay,
       whole: (chunks) => wholeResponse(chunks, options),
       frames: (chunks) => responseFrames(chunks, options),
