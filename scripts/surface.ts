@@ -198,7 +198,7 @@ export function signatureOf(declaration: Declaration): string {
     .join('\n');
 }
 
-/** Returns the entry points of the library whose source is in src/: the file in src/, by the subpath in package.json. */
+/** Returns the sources of the library's entry points, relative to the root, by the subpath in package.json. */
 export function entryPoints(root: string): Map<string, string> {
   const manifest: { exports: Record<string, string | Record<string, string>> } = JSON.parse(
     readFileSync(path.join(root, 'package.json'), 'utf8'),
@@ -206,7 +206,7 @@ export function entryPoints(root: string): Map<string, string> {
   const sources = new Map<string, string>();
   for (const [entry, target] of Object.entries(manifest.exports)) {
     const source = typeof target === 'string' ? undefined : target['parley-source'];
-    if (source?.startsWith('./src/')) sources.set(entry, source.slice('./src/'.length));
+    if (source !== undefined) sources.set(entry, source);
   }
   return sources;
 }
@@ -218,8 +218,9 @@ export function emittedSurface(
   sources: ReadonlyMap<string, string>,
 ): Map<string, Map<string, Declaration>> {
   const config = path.join(emitted, 'tsconfig.json');
-  const compilerOptions = { outDir: '.', emitDeclarationOnly: true };
-  const files = [...sources.values()].map((source) => `../src/${source}`);
+  // The root is the repository, because the source of the store contract is in test/.
+  const compilerOptions = { rootDir: '..', outDir: '.', emitDeclarationOnly: true };
+  const files = [...sources.values()].map((source) => path.posix.join('..', source));
   const extend = '../tsconfig.build.json';
   writeFileSync(config, JSON.stringify({ extends: extend, compilerOptions, files, include: [] }));
   execFileSync(path.join(root, 'node_modules/.bin/tsc'), ['--project', config]);

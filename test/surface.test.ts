@@ -83,6 +83,16 @@ for (const entry of sources.keys()) {
   });
 }
 
+test('every entry point of package.json is checked here', () => {
+  const manifest: { exports: object } = JSON.parse(
+    readFileSync(path.join(root, 'package.json'), 'utf8'),
+  );
+  assert.deepEqual(
+    [...sources.keys(), './package.json'].toSorted(),
+    Object.keys(manifest.exports).toSorted(),
+  );
+});
+
 test('a name that two entry points export means the same in both', () => {
   const meanings = new Map<string, Declaration>();
   const different = new Set<string>();

@@ -71,7 +71,8 @@ const RULES = rulesFrom([
 const POLICIES = (['ask', 'auto-edit', 'yolo', 'plan'] as const).map((mode) => ({
   mode,
   root: '/',
-  rules: RULES,
+  rules: RULES.rules,
+  grants: RULES.grants,
 }));
 
 const SHELL_TOOL = { name: 'run_shell_command', effect: 'execute' as const };
@@ -86,7 +87,7 @@ function shell(command: string): void {
   for (const rule of granted)
     check(problemOf(rule) === undefined, 'a saved rule is not valid', rule.pattern);
   if (granted.length === 0) return;
-  const policy = { mode: 'ask' as const, root: '/', rules: granted };
+  const policy = { mode: 'ask' as const, root: '/', ...rulesFrom([], granted) };
   const { decision, reason } = decide(policy, SHELL_TOOL, { command }, undefined);
   check(decision === 'allow', '"Always allow" does not allow the same command', reason);
 }

@@ -34,6 +34,7 @@ export {
   type WholeResponse,
 } from './connection/service.ts';
 export { seqOf } from './connection/sse.ts';
+export { checkTrust } from './connection/verify-card.ts';
 
 export { TaskFollower, type FollowedService, type Items } from './follow/follower.ts';
 export { RemoteTaskGuard } from './follow/guard.ts';

@@ -196,8 +196,8 @@ test('a webhook whose events are handled too slowly does not take the room of ot
 test('an id without a signature is bounded, too', async () => {
   const { post } = receiving({ jwks: undefined, token: 'right' });
   const headers = { 'x-a2a-notification-token': 'right' };
-  assert.equal(await post({ id: 'x'.repeat(1025), headers }), 400);
-  assert.equal(await post({ id: 'x'.repeat(1024), headers }), 204);
+  assert.equal(await post({ id: 'x'.repeat(4097), headers }), 400);
+  assert.equal(await post({ id: 'x'.repeat(4096), headers }), 204);
 });
 
 test('an event that the server had given up comes late, and says so', async () => {
@@ -249,9 +249,24 @@ test('if the handler fails, the server may try again, and learns nothing of the 
   assert.match(String(errors), /the database is down/);
 });
 
-test('a handler that returns "gone" ends the webhook', async () => {
-  const { post } = receiving({ onEvent: () => 'gone' });
-  assert.equal(await post(), 410);
+test('a handler that returns "gone" ends the webhook, even if the first answer is lost', async () => {
+  let handled = 0;
+  const { post } = receiving({
+    onEvent() {
+      handled++;
+      return 'gone';
+    },
+  });
+  assert.deepEqual([await post(), await post()], [410, 410]);
+  assert.equal(handled, 1);
+});
+
+test('every key of the caller is tried', async () => {
+  const others = Array.from({ length: 17 }, () => temporarySigningKeys());
+  const keys = [...others, KEYS].flatMap(({ publicKeys }) => publicKeys);
+  const { post, asked } = receiving({ jwks: undefined, keys });
+  assert.equal(await post(), 204);
+  assert.deepEqual(asked, []);
 });
 
 test('a new key of the server is fetched, but forged signatures do not cause many requests', async (t) => {

@@ -116,6 +116,13 @@ interface Answer {
   readonly text?: string;
 }
 
+/** A notification that was passed on. */
+interface Handled {
+  readonly digest: string;
+  /** The status of its answer. */
+  readonly status: number;
+}
+
 const BUSY: Answer = { status: 503, headers: { 'retry-after': '5' } };
 
 /** Makes a receiver of push notifications. */
@@ -127,8 +134,8 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
       'webhookReceiver needs `jwks`, `keys`, `token` or `authorization`: without them anybody could send notifications',
     );
   }
-  /** The digests of notifications that were passed on, by sender and id. */
-  const handled = new BoundedMap<string>(REMEMBERED);
+  /** The notifications that were passed on, by sender and id. */
+  const handled = new BoundedMap<Handled>(REMEMBERED);
   /** The latest sequence number that was passed on, by webhook. */
   const latest = new BoundedMap<number>(REMEMBERED);
   const turns = new Turns();
@@ -181,7 +188,9 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
   ): Promise<Answer> {
     const name = JSON.stringify([sender, id]);
     const digest = id === undefined ? '' : String(await digestOf(text));
-    if (id !== undefined && handled.get(name) === digest) return { status: 204 };
+    const earlier = id === undefined ? undefined : handled.get(name);
+    // The same answer again: the server repeats a notification because it did not get the first answer.
+    if (earlier?.digest === digest) return { status: earlier.status };
     const newest = place && latest.get(place.webhook);
     const late = place !== undefined && newest !== undefined && place.seq < newest;
     let outcome: Awaited<ReturnType<typeof onEvent>>;
@@ -192,9 +201,10 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
       onError(error);
       return { status: 500 };
     }
-    if (id !== undefined) handled.set(name, digest);
+    const status = outcome === 'gone' ? 410 : 204;
+    if (id !== undefined) handled.set(name, { digest, status });
     if (place && !late) latest.set(place.webhook, place.seq);
-    return { status: outcome === 'gone' ? 410 : 204 };
+    return { status };
   }
 
   /** Runs the work after all earlier work for the same webhook. Answers BUSY if too much work is waiting. */

@@ -26,9 +26,13 @@ export interface WebhookTrust {
 const ALGORITHM = 'EdDSA';
 const SCHEME = 'v1a,';
 const MAX_SIGNATURES = 4;
-const MAX_KEYS = 16;
-/** Maximum length of a notification's id. */
-export const MAX_ID_CHARS = 1024;
+/** Maximum number of keys of a fetched set that are tried. All keys of the caller are tried. */
+const MAX_FETCHED_KEYS = 16;
+/**
+ * Maximum length of a notification's id. Parley's servers percent-encode the id of the configuration in it, which can
+ * make that id nine times as long.
+ */
+export const MAX_ID_CHARS = 4096;
 
 /** The headers of a signed webhook. */
 export interface SignedHead {
@@ -61,8 +65,7 @@ export function webhookVerifier(trust: WebhookTrust): WebhookVerifier | undefine
     body: string,
   ): Promise<PublicJwk | undefined> {
     const data = `${head.id}.${head.timestamp}.${body}`;
-    const usable = keys.filter((key) => fitsAlgorithm(key, ALGORITHM)).slice(0, MAX_KEYS);
-    for (const key of usable) {
+    for (const key of keys) {
       for (const signature of head.signatures) {
         if (await verifySignature(ALGORITHM, key, signature, data)) return key;
       }
@@ -94,14 +97,14 @@ export function webhookVerifier(trust: WebhookTrust): WebhookVerifier | undefine
       let failure: KeysUnavailableError | undefined;
       for (const set of sets) {
         try {
-          if (await matching(await set.keys(), head, body)) return set.url;
+          if (await matching(limited(await set.keys()), head, body)) return set.url;
         } catch (error) {
           failure = new KeysUnavailableError(set.url, error);
         }
       }
       for (const set of sets) {
         const keys = await set.newKeys();
-        if (keys && (await matching(keys, head, body))) return set.url;
+        if (keys && (await matching(limited(keys), head, body))) return set.url;
       }
       if (failure) throw failure;
       throw refused('The signature of the notification is not valid');
@@ -116,6 +119,11 @@ export class KeysUnavailableError extends Error {
   constructor(url: string, cause: unknown) {
     super(`the keys at ${url} are unavailable: ${reasonOf(cause)}`, { cause });
   }
+}
+
+/** Returns the keys of a fetched set that are tried. */
+function limited(keys: readonly PublicJwk[]): readonly PublicJwk[] {
+  return keys.filter((key) => fitsAlgorithm(key, ALGORITHM)).slice(0, MAX_FETCHED_KEYS);
 }
 
 function refused(message: string): A2AError {

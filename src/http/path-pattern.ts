@@ -9,7 +9,7 @@ export function decodeSegment(segment: string): string {
   }
 }
 
-/** A path as a regular expression. Each `{name}` parameter matches one segment. */
+/** A path as a regular expression. Each `{name}` parameter matches one segment or a part of it. */
 export interface PathPattern {
   readonly pattern: RegExp;
   readonly names: readonly string[];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { A2AError, OPERATIONS } from '../protocol/index.ts';
-import { callWith, guardHandler } from './guard.ts';
+import { callWith, guardHandler, hidePushSecrets } from './guard.ts';
 import { createHandler, type RequestHandler } from './handler.ts';
 
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
@@ -41,6 +41,26 @@ test('an operation that the table does not know cannot be reached through a guar
   const guarded = guardHandler(newer, () => {});
   assert.equal('purgeTasks' in guarded, false);
   assert.deepEqual(Object.keys(guarded).toSorted(), Object.keys(handler).toSorted());
+});
+
+test('the secrets of webhooks are hidden from some callers, and all operations are kept', async () => {
+  const authentication = { schemes: ['Bearer'], credentials: 's3cret' };
+  const pushNotificationConfig = { url: 'https://a.test', token: 's3cret', authentication };
+  const webhook = { taskId: 't', pushNotificationConfig };
+  const bare = {
+    taskId: 't',
+    pushNotificationConfig: { url: 'https://a.test', authentication: { schemes: ['Bearer'] } },
+  };
+  const hiding = hidePushSecrets(
+    { ...handler, getPushConfig: async () => webhook, listPushConfigs: async () => [webhook] },
+    ({ user }) => user?.id === 'guest',
+  );
+  const [ann, guest] = [{ user: { id: 'ann' } }, { user: { id: 'guest' } }];
+  assert.deepEqual(await hiding.getPushConfig({ id: 't' }, ann), webhook);
+  assert.deepEqual(await hiding.listPushConfigs({ id: 't' }, ann), [webhook]);
+  assert.deepEqual(await hiding.getPushConfig({ id: 't' }, guest), bare);
+  assert.deepEqual(await hiding.listPushConfigs({ id: 't' }, guest), [bare]);
+  assert.deepEqual(Object.keys(hiding).toSorted(), Object.keys(handler).toSorted());
 });
 
 test('a call with another user still has the properties that are computed on demand', () => {

@@ -1,10 +1,14 @@
-/** Wraps a handler, to check every operation before it runs or to run operations as another user. */
+/**
+ * Wraps a handler, to check every operation before it runs, to run operations as another user, or to hide the secrets
+ * of webhooks.
+ */
 import {
   type OperationAccess,
   type Call,
   type Message,
   type Metadata,
   METHODS,
+  type TaskPushNotificationConfig,
 } from '../protocol/index.ts';
 import type { RequestHandler } from './handler.ts';
 
@@ -114,4 +118,35 @@ export function mapCalls(
       return handler.running;
     },
   };
+}
+
+/**
+ * Wraps a handler so that configurations of webhooks are read without their secrets, if `from` returns true for the
+ * call. Use it if a task belongs to several callers: a caller could otherwise read the secrets of the others.
+ */
+export function hidePushSecrets(
+  handler: RequestHandler,
+  from: (call: Call) => boolean,
+): RequestHandler {
+  return {
+    ...handler,
+    async getPushConfig(params, call = {}) {
+      const found = await handler.getPushConfig(params, call);
+      return from(call) ? withoutSecrets(found) : found;
+    },
+    async listPushConfigs(params, call = {}) {
+      const found = await handler.listPushConfigs(params, call);
+      return from(call) ? found.map(withoutSecrets) : found;
+    },
+    get running() {
+      return handler.running;
+    },
+  };
+}
+
+function withoutSecrets(found: TaskPushNotificationConfig): TaskPushNotificationConfig {
+  const { token: _token, ...config } = found.pushNotificationConfig;
+  if (!config.authentication) return { ...found, pushNotificationConfig: config };
+  const { credentials: _credentials, ...authentication } = config.authentication;
+  return { ...found, pushNotificationConfig: { ...config, authentication } };
 }

@@ -1,6 +1,6 @@
 export * from './public/index.ts';
 export { tracedExecutor } from './execution/traced-executor.ts';
-export { callWith, type CheckAccess, guardHandler, mapCalls } from './guard.ts';
+export { callWith, type CheckAccess, guardHandler, hidePushSecrets, mapCalls } from './guard.ts';
 export { FinishedTaskError, trimHistory } from './handler.ts';
 export { DEFAULT_RETENTION } from './retention.ts';
 export { startSweeper } from './sweeper.ts';

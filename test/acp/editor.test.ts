@@ -337,6 +337,18 @@ test("a command runs in the editor's terminal, which the call shows", async (t) 
   assert.deepEqual(editor.ends, ['released']);
 });
 
+test('in a terminal of the editor, programs are searched only in absolute folders', async (t) => {
+  const { PATH: before = '' } = process.env;
+  process.env['PATH'] = `./tools:${before}::bin`;
+  t.after(() => (process.env['PATH'] = before));
+  const { person, editor } = await startEditor(t, { script: [[shellCall], done] });
+  editor.exit.resolve({ exitCode: 0 });
+  await person.prompt('run');
+  const folders = before.split(':').filter((folder) => folder.startsWith('/'));
+  const [{ env = [] } = {}] = editor.terminals;
+  assert.equal(env.find(({ name }) => name === 'PATH')?.value, folders.join(':'));
+});
+
 test('a command in a terminal fails by its exit code, and is killed after its timeout', async (t) => {
   const slow = { name: 'run_shell_command', args: { command: 'sleep 9', timeout_ms: 10 } };
   const { person, editor } = await startEditor(t, {

@@ -90,3 +90,26 @@ test('a webhook of another server is refused, even with the right token', async 
   await agent.send('go', { configuration });
   assert.equal(await promise, 401);
 });
+
+test('a webhook whose configuration has the longest id that the server accepts is received', async (t) => {
+  const url = await startServer(t);
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const receiver = webhookReceiver({
+    jwks: `${url}/.well-known/jwks.json`,
+    onEvent: () => {},
+    onError: (error) => assert.fail(String(error)),
+  });
+  const server = createServer((request, response) => {
+    response.on('finish', () => resolve(response.statusCode));
+    receiver.node(request, response);
+  });
+  await new Promise<void>((listening) => void server.listen(0, '127.0.0.1', listening));
+  t.after(() => server.closeAllConnections());
+  t.after(() => server.close());
+  const hook = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const agent = await connect(url);
+  // Each character needs nine characters in the header `webhook-id`.
+  const configuration = { pushNotificationConfig: { id: '€'.repeat(256), url: hook } };
+  await agent.send('go', { configuration });
+  assert.equal(await promise, 204);
+});

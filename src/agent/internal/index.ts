@@ -20,4 +20,5 @@ export { FinalText } from '../run/final-text.ts';
 export { runScopeOf } from '../run/run-context.ts';
 export { hasUnfinishedRun } from '../run/unfinished-run.ts';
 export { generate } from '../spans.ts';
+export { toolPrefix } from '../tools/mcp-names.ts';
 export { loginToMcp, mcpAuthorization, type McpLogins } from '../tools/mcp-oauth.ts';

@@ -98,8 +98,18 @@ export interface McpOptions {
   readonly log?: (line: string) => void;
 }
 
+/** A tool of an MCP server. */
+export interface McpServerTool extends Tool {
+  /**
+   * `SERVER__TOOL` with the name of the server as it was given, and the name of the tool as the server lists it. In
+   * `name`, some characters may be replaced.
+   */
+  readonly fullName: string;
+}
+
 /** The tools, prompts and resources of an MCP server. */
 export interface McpToolset extends Toolset {
+  tools(signal: AbortSignal): Promise<readonly McpServerTool[]>;
   /**
    * Returns the server's instructions for its use. Returns undefined before the first connection, or if the server
    * has sent no instructions.
@@ -159,14 +169,15 @@ export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): M
     return (!include || include.includes(name)) && !excluded.has(name);
   }
 
-  function offer(listed: readonly McpTool[]): Tool[] {
+  function offer(listed: readonly McpTool[]): McpServerTool[] {
     const own = listed.filter(({ name }) => isWanted(name));
     const wanted = new Map(own.map((tool) => [tool.name, tool]));
     const readsResources =
       connection.hasResources && isWanted(RESOURCE_TOOL) && !wanted.has(RESOURCE_TOOL);
     const reading = readsResources ? [RESOURCE_TOOL] : [];
     const names = offeredNames(server.name, [...wanted.keys(), ...reading]);
-    const tools: Tool[] = [];
+    const fullName = (tool: string): string => `${server.name}__${tool}`;
+    const tools: McpServerTool[] = [];
     for (const [name, tool] of wanted) {
       const parameters = schemaOf(tool);
       const offeredName = names.get(name);
@@ -178,14 +189,15 @@ export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): M
         log?.(`${server.name}: only the first ${maxTools} of ${wanted.size} tools are offered`);
         break;
       } else {
-        tools.push(wrap(tool, offeredName, parameters));
+        tools.push({ ...wrap(tool, offeredName, parameters), fullName: fullName(name) });
       }
     }
     const reader = names.get(RESOURCE_TOOL);
     if (readsResources && reader !== undefined) {
       const tool = { name: RESOURCE_TOOL, readOnly: true, destructive: false };
       const more = { save: options.saveFile, ...confirmationOf(tool) };
-      tools.push(resourceTool(server.name, reader, connection, more));
+      const resources = resourceTool(server.name, reader, connection, more);
+      tools.push({ ...resources, fullName: fullName(RESOURCE_TOOL) });
     }
     return tools;
   }

@@ -1,3 +1,3 @@
 export { makeFolder } from './make-folder.ts';
 export { absoluteFolders } from './search-path.ts';
-export { readOrCreateSecret, readSecret, writePrivateFile } from './secret-file.ts';
+export { isExposed, readOrCreateSecret, readSecret, writePrivateFile } from './secret-file.ts';

@@ -11,10 +11,12 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { systemCode } from '../errors.ts';
+import { isUnix } from '../system/index.ts';
 import { makeFolder } from './make-folder.ts';
 
 /** Maximum length of a chain of symbolic links, as in Linux. */
@@ -37,6 +39,12 @@ export function readSecret(file: string): Buffer | undefined {
     if (systemCode(error) === 'ENOENT') return undefined;
     throw error;
   }
+}
+
+/** Returns whether the group or other users have access to the file. False if the file does not exist. */
+export function isExposed(file: string): boolean {
+  const { mode = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {};
+  return isUnix && (mode & 0o077) !== 0;
 }
 
 /**

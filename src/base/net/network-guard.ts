@@ -121,7 +121,7 @@ export function networkGuard(allowNetworks: readonly string[] = []): NetworkGuar
         const open = addresses.filter(({ address }) => allows(address));
         const [first] = open;
         if (!first)
-          return callback(new AddressError('the address is in a network that is closed'), []);
+          return callback(new AddressError('the address is in a private network: the operator can allow it with --allow-network'), []);
         if (options.all) callback(null, open);
         else callback(null, first.address, first.family);
       });

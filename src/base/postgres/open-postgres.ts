@@ -387,7 +387,9 @@ function readUrl(text: string): {
   const [base = '', query] = text.split('?', 2);
   // For a Unix socket, the driver accepts a URL without a host, such as postgres://user@/database, but `URL` does not.
   if (!URL.canParse(base.replace('@/', '@socket/'))) {
-    throw invalid('write @ / : ? # % in the user and the password as %40 %2F %3A %3F %23 %25');
+    throw invalid(
+      'check the host and the port, and write @ / : ? # % in the user and the password as %40 %2F %3A %3F %23 %25',
+    );
   }
   const parameters = new URLSearchParams(query);
   const mode = parameters.get('sslmode');

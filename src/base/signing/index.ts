@@ -1,5 +1,6 @@
 export {
   openSigningKeys,
+  pemBlocks,
   readSigningKeys,
   signingKeys,
   SigningKeyError,

@@ -39,7 +39,7 @@ export interface SigningKeys {
   sign(data: string | Uint8Array): Buffer;
 }
 
-/** The error for a file without a usable signing key. The message explains what to do. */
+/** The error for a file without a usable signing key. The message says what is wrong and, in most cases, what to do. */
 export class SigningKeyError extends Error {
   override readonly name = 'SigningKeyError';
 }
@@ -117,8 +117,13 @@ interface FoundKey {
   readonly kid?: string | undefined;
 }
 
+/** Returns the PEM blocks in a text, such as the keys of a file with several keys. */
+export function pemBlocks(text: string): readonly string[] {
+  return text.match(PEM_BLOCK) ?? [];
+}
+
 function pemsIn(text: string): FoundKey[] {
-  const blocks = text.match(PEM_BLOCK) ?? [];
+  const blocks = pemBlocks(text);
   if (blocks.length === 0) {
     throw new SigningKeyError(`there is no key in PEM or JWK format: ${CREATE_HINT}`);
   }
@@ -134,7 +139,10 @@ function jwksIn(text: string): FoundKey[] {
   return set.map((jwk: unknown) => {
     if (!isObject(jwk)) throw new SigningKeyError('a key of the set is not an object');
     const { kty, crv, x, d, kid } = jwk;
-    if (kty !== 'OKP' || crv !== 'Ed25519' || typeof x !== 'string') throw notEd25519(crv ?? kty);
+    if (kty !== 'OKP' || crv !== 'Ed25519') throw notEd25519(crv ?? kty);
+    if (typeof x !== 'string') {
+      throw new SigningKeyError(`the JWK has no public key ("x"): ${CREATE_HINT}`);
+    }
     const source = { kty, crv, x };
     const key = parsed(() =>
       typeof d === 'string'

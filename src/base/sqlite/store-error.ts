@@ -51,7 +51,7 @@ export function toStoreError(error: unknown, file: string, action = 'open'): unk
       return refuse(
         'unusable',
         `cannot ${action} the database ${file}: ${reasonOf(error)}`,
-        'the folder must be writable for this user',
+        'this user needs read and write access to the file and its folder',
       );
   }
 }

@@ -7,8 +7,9 @@ import { parseTraceparent, traceparentOf, validTraceparent } from './trace-conte
 
 const NAME = 'parley-a2a';
 /**
- * OpenTelemetry's instrumentation of `fetch` subscribes to this channel, and adds `traceparent` to each request. It
- * cannot be distinguished from other subscribers. If there are only others, requests by `fetch` have no `traceparent`.
+ * OpenTelemetry's instrumentation of `fetch` subscribes to this channel, and adds `traceparent` to each request. If the
+ * channel has any subscriber, Parley does not add the header to requests by `fetch`, because it cannot tell the
+ * instrumentation from other subscribers. So if there are only other subscribers, these requests have no `traceparent`.
  */
 const FETCH_CHANNEL = 'undici:request:create';
 

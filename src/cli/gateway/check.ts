@@ -19,7 +19,7 @@ export function sayChecked(file: string, loaded: LoadedConfig, json: boolean): v
   const rows = summary(config).filter(([, values]) => values.length > 0);
   if (variables.length > 0) rows.push(['variables', variables]);
   say(
-    `${green('ok')} ${bold(file)}${rows.length === 0 ? ': it is empty, so the defaults apply' : ''}`,
+    `${green('ok')} ${bold(file)}${rows.length === 0 ? ': it has no providers, models or agents' : ''}`,
   );
   const lines = rows.map(([name, values]) => {
     const more = values.length - MAX_NAMES;

@@ -12,7 +12,7 @@ import { quoted, word } from './terminal.ts';
 const RECONNECT: Partial<Record<ConnectionError['reason'], string>> = {
   unreachable: 'is the agent running, and is the address right?',
   card: 'is this the address of an A2A agent?',
-  interface: 'try without --a2a-version',
+  interface: 'if you gave --a2a-version, try without it; parley card URL shows the interfaces',
   untrusted: 'on the command line, use --trusted-origin ORIGIN if you trust it',
   redirect: 'use the address that it redirects to',
   timeout: 'try again, or use --stream for long tasks',

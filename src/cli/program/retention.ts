@@ -7,7 +7,7 @@ const FORMAT = 'an age such as 30d or 12h, a size such as 2GB or 500MB, both (30
 
 export const RETENTION_FLAG = option(
   'R',
-  'How long finished tasks are kept: an age such as 30d or 12h, a maximum size of the store such as 2GB, or both. If one of them is not given, its default applies: 30d, and 2GB or, for PostgreSQL, no maximum size. The oldest tasks are removed first. With off, tasks are kept for ever.',
+  'How long finished tasks are kept: an age such as 30d or 12h, a maximum size of the store such as 2GB, or both. Without an age, it is 30d. Without a size, it is 2GB, or unlimited in PostgreSQL. The oldest tasks are removed first. With off, tasks are kept for ever.',
 );
 
 const AGES: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };

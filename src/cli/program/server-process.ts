@@ -26,7 +26,7 @@ export const SERVER_FLAGS = {
   'public-url': option('URL', 'The public address of this server, for agent cards.'),
   'sign-key': option(
     'FILE',
-    'An Ed25519 private key (PEM or JWK) that signs webhooks and agent cards. By default, a key is made in the data folder. If the file has several keys, the first one signs, and the public parts of all keys are published.',
+    'An Ed25519 private key (PEM or JWK) that signs webhooks and agent cards. By default, a key is made in the data folder; with --store memory, a temporary key signs only webhooks. If the file has several keys, the first one signs, and the public parts of all keys are published.',
   ),
   ...TLS_FLAGS,
   ...GRPC_FLAGS,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -31,6 +31,19 @@ test('a server with a stored database has a key in the data folder, for its owne
   assert.equal(signing?.kid, first.kid);
 });
 
+test('a key file to which other users have access is used, with a warning', () => {
+  const environment = { PARLEY_HOME: path.join(folder, 'exposed') };
+  const file = path.join(folder, 'exposed', 'signing-key.pem');
+  const { warnings, setup: given } = setup({ environment });
+  const first = serverSigning(given).signing;
+  assert.deepEqual(warnings, []);
+  chmodSync(file, 0o644);
+  assert.equal(serverSigning(given).signing?.kid, first?.kid);
+  assert.equal(serverSigning({ ...given, file }).signing?.kid, first?.kid);
+  const warning = `other users have access to ${file}, which has the private key of this server: run chmod 600 ${file}`;
+  assert.deepEqual(warnings, [warning, warning]);
+});
+
 test('a server in memory writes nothing', () => {
   const environment = { PARLEY_HOME: path.join(folder, 'unused') };
   assert.deepEqual(serverSigning(setup({ memory: true, environment }).setup), {});
@@ -54,7 +67,10 @@ test('a bad key file is refused in one line, and a data folder that cannot be wr
     environment: { PARLEY_HOME: path.join(bad, 'home') },
   });
   assert.deepEqual(serverSigning(given), {});
-  assert.match(warnings.join('\n'), /changes at every start.*set PARLEY_HOME/);
+  assert.match(
+    warnings.join('\n'),
+    /new key\. It signs webhooks, but no cards, so clients that verify the card refuse it: set PARLEY_HOME/,
+  );
 
   const home = path.join(folder, 'broken');
   serverSigning(setup({ environment: { PARLEY_HOME: home } }).setup);

@@ -1,5 +1,6 @@
 /** Opens the signing keys of a server, from `--sign-key` or from the data folder. */
 import path from 'node:path';
+import { isExposed } from '../../base/files/index.ts';
 import { systemCode } from '../../base/index.ts';
 import {
   openSigningKeys,
@@ -27,10 +28,20 @@ export interface SigningSetup {
 export function serverSigning({ file, memory, environment, log }: SigningSetup): {
   readonly signing?: SigningKeys;
 } {
+  const used = (keyFile: string, signing: SigningKeys) => {
+    if (isExposed(keyFile)) {
+      log.warn(
+        {},
+        `other users have access to ${keyFile}, which has the private key of this server: run chmod 600 ${keyFile}`,
+      );
+    }
+    return { signing };
+  };
   try {
-    if (file !== undefined) return { signing: readSigningKeys(file) };
+    if (file !== undefined) return used(file, readSigningKeys(file));
     if (memory) return {};
-    return { signing: openSigningKeys(path.join(dataFolder(environment), KEY_FILE)) };
+    const own = path.join(dataFolder(environment), KEY_FILE);
+    return used(own, openSigningKeys(own));
   } catch (error) {
     if (!(error instanceof SigningKeyError)) throw error;
     if (file !== undefined) throw usageError(`--sign-key ${error.message}`, { cause: error });
@@ -40,7 +51,7 @@ export function serverSigning({ file, memory, environment, log }: SigningSetup):
     }
     log.warn(
       {},
-      `webhooks are signed with a key that changes at every start, because the data folder cannot be used (${error.message}): set PARLEY_HOME to a folder that this user may write, or set --sign-key`,
+      `the signing key cannot be read or created (${error.message}). This start uses a new key. It signs webhooks, but no cards, so clients that verify the card refuse it: set PARLEY_HOME to a folder that this user may write, or set --sign-key`,
     );
     return {};
   }

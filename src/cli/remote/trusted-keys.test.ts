@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -28,6 +28,23 @@ test('a public key is read from PEM, a JWK or a set, and from a private key', ()
   assert.deepEqual(trustedKeys([file(JSON.stringify({ ...jwk, kid: 'k' }))]), [
     { ...jwk, kid: 'k' },
   ]);
+});
+
+test('every key of a PEM file is read', () => {
+  const [old, next] = [
+    generateKeyPairSync('ed25519').publicKey,
+    generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey,
+  ];
+  const pem = (key: KeyObject) => key.export({ type: 'spki', format: 'pem' }).toString();
+  // What `openssl ecparam -genkey` writes before the key.
+  const parameters =
+    '-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n';
+  assert.deepEqual(
+    trustedKeys([file(`The old key:\n${pem(old)}\n${parameters}${pem(next)}`)]),
+    [old, next].map((key) => key.export({ format: 'jwk' })),
+  );
+  const damaged = pem(next).replace('MFkw', '????');
+  assert.throws(() => trustedKeys([file(pem(old) + damaged)]), /--trust-key /);
 });
 
 test('a file without a key is refused in one line that says what it must have', () => {

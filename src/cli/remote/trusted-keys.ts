@@ -2,10 +2,11 @@
 import { createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isObject, reasonOf } from '../../base/index.ts';
+import { pemBlocks } from '../../base/signing/index.ts';
 import type { PublicJwk } from '../../client/index.ts';
 import { usageError } from '../program/exit.ts';
 
-/** Reads the keys of the files: PEM, JWK or a JWK set. */
+/** Reads all keys of the files. A file has one or more PEM blocks, a JWK or a JWK set. */
 export function trustedKeys(files: readonly string[]): PublicJwk[] {
   return files.flatMap((file) => {
     try {
@@ -20,7 +21,7 @@ export function trustedKeys(files: readonly string[]): PublicJwk[] {
 }
 
 function keysIn(text: string): PublicJwk[] {
-  if (!text.trimStart().startsWith('{')) return [publicJwk(text)];
+  if (!text.trimStart().startsWith('{')) return pemKeysIn(text);
   const json: unknown = JSON.parse(text);
   const keys = isObject(json) && Array.isArray(json['keys']) ? json['keys'] : [json];
   return keys.map((key: unknown) => {
@@ -29,6 +30,13 @@ function keysIn(text: string): PublicJwk[] {
     const found = publicJwk({ key, format: 'jwk' });
     return typeof kid === 'string' ? Object.assign(found, { kid }) : found;
   });
+}
+
+function pemKeysIn(text: string): PublicJwk[] {
+  // Other blocks are no keys, such as the parameters that openssl writes before an EC key.
+  const blocks = pemBlocks(text).filter((block) => /^-----BEGIN [A-Z ]*KEY-----/.test(block));
+  // Without such a block, node still reads the key of a certificate, or says what is wrong.
+  return blocks.length === 0 ? [publicJwk(text)] : blocks.map(publicJwk);
 }
 
 function publicJwk(source: Parameters<typeof createPublicKey>[0]): PublicJwk {

@@ -68,7 +68,7 @@ export const EXPLANATIONS = {
   'wrong-answer': {
     meaning:
       'The agent was asked for a task that does not exist, and did not answer with the error "task not found". Its clients may misread other errors too.',
-    fix: 'Check that the address, the binding and the version in the card belong together. Then look at the exchange.',
+    fix: 'Check that the address, the binding and the version in the card belong together. Then look at the request and its response.',
   },
   'invented-task': {
     meaning: 'The agent returns a task for an id that it has never issued.',
@@ -106,7 +106,7 @@ export const EXPLANATIONS = {
   },
   'invalid-signature': {
     meaning:
-      'The card was changed after it was signed, or it was signed in another form. Clients that verify signatures refuse the agent.',
+      'The card was changed after it was signed, or the signed text was not the canonical JSON of the card (RFC 8785). Clients that verify signatures refuse the agent.',
     fix: 'Sign the card again after each change, as the last step before it is served. Check whether a proxy changes it.',
   },
   'no-keys': {

@@ -22,7 +22,7 @@ import {
   readBodyText,
   send,
 } from './request.ts';
-import { verifyCard, type CardTrust } from './verify-card.ts';
+import { checkTrust, verifyCard, type CardTrust } from './verify-card.ts';
 
 /** The version and the binding that `connect` and `choose` must use. */
 export interface Preference {
@@ -59,6 +59,7 @@ const CARD_TIMEOUT_MS = 30_000;
  *   const { card } = await discover('https://agent.example');
  */
 export async function discover(url: string, options: DiscoverOptions = {}): Promise<FoundCard> {
+  if (options.verify !== undefined) checkTrust(options.verify);
   const failures: string[] = [];
   for (const place of cardPlaces(url)) {
     try {

@@ -22,7 +22,10 @@ const MIN_AGE_MS = 10_000;
  */
 export function readKeySet(raw: unknown): PublicJwk[] {
   if (!isObject(raw) || !Array.isArray(raw['keys']) || raw['keys'].length > MAX_KEYS) {
-    throw new A2AError('invalidAgentResponse', 'The address has no JWK set');
+    throw new A2AError(
+      'invalidAgentResponse',
+      `The response is not a JWK set with at most ${MAX_KEYS} keys`,
+    );
   }
   return raw['keys'].filter(isPublicJwk);
 }

@@ -145,6 +145,27 @@ test('the address of the keys is followed only on the origin of the card, or if 
   assert.deepEqual(asked.splice(0), ['https://evil.example/keys']);
 });
 
+test('every key of the caller is tried, but only some keys of a set that an origin publishes', async () => {
+  const { key, sign: signed } = signer('EdDSA');
+  const others = Array.from({ length: 5 }, () => signer('EdDSA').key);
+  const keys = [...others, key];
+  const raw = signed(encoded());
+  assert.equal((await verifyCard(raw, URL_OF_CARD, { keys })).card.name, 'Zoé');
+  const { fetch } = publishing(...keys);
+  await assert.rejects(verifyCard(raw, URL_OF_CARD, true, { fetch }), { reason: 'invalid' });
+});
+
+test('trust without keys is a mistake of the caller, and does not mean the keys of the origin', async () => {
+  const { key, sign: signed } = signer('EdDSA');
+  const { fetch, asked } = publishing(key);
+  for (const verify of [{}, { keys: undefined }, { keys: undefined, jwks: undefined }]) {
+    const mistake = { name: 'TypeError', message: /`verify` has no keys: pass { keys: .* or true/ };
+    await assert.rejects(verifyCard(signed(encoded()), URL_OF_CARD, verify, { fetch }), mistake);
+    await assert.rejects(discover('https://agent.example', { fetch, verify }), mistake);
+  }
+  assert.deepEqual(asked, []);
+});
+
 test('keys that cannot be fetched are an error of their own', async () => {
   const raw = signer('EdDSA').sign(encoded());
   for (const answer of [

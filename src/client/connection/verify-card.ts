@@ -16,8 +16,8 @@ import { fetchKeySet, KEY_SET_PATH } from './key-set.ts';
 import { credentialOrigin } from './request.ts';
 
 /**
- * The keys whose signatures are accepted: the public keys in `keys`, and the keys at the addresses in `jwks`. With
- * neither, or with `true`, only keys that the agent's own origin publishes are accepted.
+ * The keys whose signatures are accepted: the public keys in `keys`, and the keys at the addresses in `jwks`. One of
+ * them is required. With `true`, only keys that the agent's own origin publishes are accepted.
  */
 export type CardTrust =
   | true
@@ -38,9 +38,21 @@ export interface VerifiedCard {
   readonly jku: string | undefined;
 }
 
-/** Maximum number of signatures that are tried, and of keys for each. */
+/** Maximum number of signatures that are tried. */
 const MAX_SIGNATURES = 16;
-const MAX_KEYS = 4;
+/** Maximum number of keys of a fetched set that are tried for a signature. All keys of the caller are tried. */
+const MAX_FETCHED_KEYS = 4;
+
+/**
+ * Throws a TypeError for an object without keys. Such an object does not mean `true`: the keys may be missing by
+ * mistake, for example if a variable is not set.
+ */
+export function checkTrust(trust: CardTrust): void {
+  if (trust === true || trust.keys || trust.jwks) return;
+  throw new TypeError(
+    "`verify` has no keys: pass { keys: [...] } with public keys, { jwks: ['https://...'] } with addresses of key sets, or true for the keys that the agent's own origin publishes",
+  );
+}
 
 /**
  * Verifies a card. `raw` is the JSON that was received from `url`. Throws a CardSignatureError if no signature is
@@ -55,6 +67,7 @@ export async function verifyCard(
     readonly signal?: AbortSignal | undefined;
   } = {},
 ): Promise<VerifiedCard> {
+  checkTrust(trust);
   const signatures = isObject(raw) && Array.isArray(raw['signatures']) ? raw['signatures'] : [];
   if (signatures.length === 0) throw new CardSignatureError('unsigned', `${url} is not signed`);
   const texts = signedTexts(raw);
@@ -91,7 +104,8 @@ export async function verifyCard(
         );
         continue;
       }
-      const usable = keys.filter((key) => fitsKey(key, header)).slice(0, MAX_KEYS);
+      const fitting = keys.filter((key) => fitsKey(key, header));
+      const usable = place.keys ? fitting : fitting.slice(0, MAX_FETCHED_KEYS);
       if (usable.length === 0) {
         report('untrusted', `${url} is signed with the key ${named(header)}, which is not trusted`);
       }
@@ -129,12 +143,12 @@ type Place =
   | { readonly keys?: undefined; readonly jku: string };
 
 /**
- * Returns the places at which to look for the key. The address in a signature is used only if the caller names no
- * trusted keys, and if the address has the origin of the card.
+ * Returns the places at which to look for the key. The address in a signature is used only with `true`, and only if the
+ * address has the origin of the card.
  */
 function placesOf({ jku }: JwsHeader, cardUrl: string, trust: CardTrust): Place[] {
-  const { keys, jwks } = trust === true ? {} : trust;
-  if (keys || jwks) {
+  if (trust !== true) {
+    const { keys, jwks } = trust;
     const pinned: Place[] = keys ? [{ keys }] : [];
     return [...pinned, ...(jwks ?? []).map((address) => ({ jku: address }))];
   }

@@ -34,6 +34,6 @@ export {
   type SseEvent,
   type SseParser,
 } from '../connection/sse.ts';
-export * from '../connection/verify-card.ts';
+export { verifyCard, type CardTrust, type VerifiedCard } from '../connection/verify-card.ts';
 
 export type { RetryOptions } from '../follow/retry.ts';

@@ -21,7 +21,7 @@ import { Allowance } from '../allowance.ts';
 import type { GrpcHandler } from './grpc.ts';
 import type { HttpHandler } from './messages.ts';
 
-/** Maximum number of requests and streams of one connection that are open at the same time. */
+/** Maximum number of concurrent streams of one connection. Each request is one stream. */
 const MAX_STREAMS = 1000;
 /** Maximum size of the headers of a request, as in HTTP/1.1. */
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -116,7 +116,7 @@ export function http2Connections(options: Http2Options): Http2Connections {
   return {
     accept(socket) {
       // A server of HTTP/1.1 accepts half-open sockets and closes them itself. Over HTTP/2, a client that has closed its
-      // side is gone. Without this, its streams would stay open until the next event.
+      // side is gone. If its socket stayed half-open, its streams would stay open until the server next sends data.
       socket.allowHalfOpen = false;
       server.emit('connection', socket);
     },

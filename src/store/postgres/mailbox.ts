@@ -48,8 +48,8 @@ export class Mailbox {
   /** The ids of the requests that this node is executing. */
   readonly #handled = new Set<number>();
   /**
-   * Whether the last `take` statement failed. If its connection was lost, it may have marked requests as taken that
-   * this node has not received.
+   * Whether the last `take` statement failed. If the connection was lost, the statement may have marked requests as
+   * taken although this node did not receive them.
    */
   #isUncertain = false;
 

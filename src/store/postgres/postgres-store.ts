@@ -114,7 +114,7 @@ export class PostgresStore implements TaskStore {
   readonly #cursors: Cursors;
   readonly #push: PostgresPush;
   readonly #appender: Appender;
-  /** The numbers of scopes. Scopes are never removed. */
+  /** A cache of the ids of scopes. Its entries stay valid, because scopes are never removed from the database. */
   readonly #scopes = new BoundedMap<number>(MAX_SCOPES);
   readonly retention: StoreRetention;
   readonly cluster: PostgresCluster;

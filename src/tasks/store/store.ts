@@ -20,8 +20,8 @@ export interface SerializedEntry extends LogEntry {
 }
 
 /**
- * The tenant and the owner of a task. Every lookup for a client has a scope and finds only the tasks of this scope.
- * Methods without a scope are for the server itself.
+ * The tenant and the owner of a task. A method with a scope finds only the tasks of this scope. The other methods do not
+ * check the scope; the server checks it before it uses them for a client.
  */
 export interface Scope {
   readonly tenant: string;
@@ -70,9 +70,9 @@ export interface Append extends Scope {
   /** Rough size of the entries in bytes, for stores that count sizes. */
   readonly bytes?: number;
   /**
-   * The epoch in which this node has claimed the task. If the task has another epoch, the outcome is `conflict`. If the
-   * append creates the task, the task belongs to this node if there is an epoch, and otherwise to no node. Set only if
-   * the store has a `cluster`.
+   * The epoch in which this node has claimed the task. If the task has another epoch, the outcome is `conflict`. A new
+   * task belongs to this node if the append that creates it has an epoch, and to no node otherwise. Set only if the
+   * store has a `cluster`.
    */
   readonly epoch?: number | undefined;
 }
@@ -262,8 +262,9 @@ export interface StoreCluster {
    */
   claim(task: TaskKey, which: 'waiting' | 'interrupted'): Promise<TaskHead | undefined>;
   /**
-   * Claims at most `limit` unfinished tasks whose nodes are gone. For some time after a failure or a `release`, also
-   * returns all unfinished tasks that this node owns, because it may have claimed some without knowing it. These do not
+   * Claims at most `limit` unfinished tasks whose nodes are gone. For some time after a failed `takeOver` or a
+   * `release`, also returns all unfinished tasks that this node owns. The node may not know some of them: if a
+   * connection is lost, the database may still execute the statement that claims or creates a task. These tasks do not
    * count towards `limit`.
    */
   takeOver(limit: number): Promise<readonly TaskHead[]>;
