@@ -90,7 +90,8 @@ export function readAnswers(message: Message, open: readonly Question[]): ReadAn
   if (given.length > 0) return { files, ...structured(given, open) };
   const [question, ...others] = open;
   if (!question || others.length > 0) {
-    const problem = 'Several questions are open. Say which of them you answer: send a data part with its "questionId".';
+    const problem =
+      'Several questions are open. Say which of them you answer: send a data part with its "questionId".';
     return { answers: [], files, problem };
   }
   const text = textOf(message.parts).trim();

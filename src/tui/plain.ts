@@ -4,7 +4,7 @@
  *
  * Each line of the input is a prompt or a command. While a question waits, the number of an option answers it, and so
  * do `/reject REASON` and `/answer TEXT`. Other text is an answer only after the person has chosen the option to answer
- * in words. Otherwise, the person may have begun to type it before the question came. Ctrl-C stops the person's own
+ * in words, because the person may have begun to type it before the question appeared. Ctrl-C stops the person's own
  * command (`!`). If no such command runs, Ctrl-C cancels the turn, and a second Ctrl-C leaves.
  */
 import { isWindows } from '../base/system/index.ts';
@@ -47,8 +47,8 @@ import type { View } from './view/view.ts';
 const WIDTH = 4000;
 const MAX_LINE = 100_000;
 /**
- * If a question was closed without an answer from this terminal, a number does not answer the next question during this
- * time.
+ * If a question was closed without an answer from this terminal, the first number that is typed within this time does
+ * not answer the next question.
  */
 const REPLACED_MS = 3000;
 /** How long `dropNumber` keeps the terminal in raw mode. */
@@ -243,7 +243,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     const commands = await session.commands();
     const problem = unknownCommand(text, [...commands, ...OWN_COMMANDS]);
     if (problem !== undefined) throw new Error(problem);
-    // The session does not know the commands of the terminal, such as /quit.
+    // `//quit` is sent as `/quit`, because /quit is a command of this terminal and not of the session.
     return unescapedCommand(text, commands);
   }
 
@@ -274,7 +274,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     store.dispatch(await runSharing(command, words, session, options));
   }
 
-  /** Handles a text as an answer to the question. Returns false if the text is not an answer. */
+  /** Handles a text while a question waits. Returns false if the text must be handled as a command or a prompt. */
   function answer(entry: CallEntry, text: string): boolean {
     const words = awaitsWords ? text : /^\/(?:answer|reject)\s+([^]+)$/.exec(text)?.[1];
     awaitsWords = false;

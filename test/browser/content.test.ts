@@ -220,6 +220,19 @@ test('the field for a reason takes the focus only once', { skip }, async (t) => 
   );
 });
 
+test('a patch that makes a file executable says so, before it is allowed', { skip }, async (t) => {
+  const patch =
+    'diff --git a/a.sh b/a.sh\nnew file mode 100755\n--- /dev/null\n+++ b/a.sh\n@@ -0,0 +1 @@\n+ls\n';
+  const script = [call('apply_patch', { patch }), says('Over.')];
+  const { url, live } = await serveSession(t, { script });
+  const terminal = live.join({ kind: 'terminal' });
+  const { page } = await visit(t, url);
+  await page.getByText('Connected').waitFor();
+  await terminal.prompt('patch');
+  await page.getByRole('button', { name: 'Allow once' }).waitFor();
+  await page.getByRole('dialog').getByText('new file mode 100755').waitFor();
+});
+
 test('proposed content can be edited before it is written', { skip }, async (t) => {
   const script = [call('write_file', { path: 'a.txt', content: 'hello\n' }), says('Over.')];
   const { url, live, place } = await serveSession(t, { script });

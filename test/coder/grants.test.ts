@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { calls, done, shell, talk } from './checked-talk.ts';
-import { callIn, makePlace, outline } from './support.ts';
+import { calls, done, lastCall, shell, talk } from './checked-talk.ts';
+import { callIn, makePlace, outline, stream, userMessage } from './support.ts';
 import { heard, settings, writes } from './talk.ts';
 
 const asked = 'STATE_CHANGE input-required final';
@@ -161,7 +161,7 @@ test('a prefix that is allowed for good covers further words, and /permissions l
   assert.equal(end(await goOn('with other words')), completed);
 
   const list = JSON.stringify(await goOn('/permissions'));
-  assert.match(list, /In this session:/);
+  assert.doesNotMatch(list, /In this session:/);
   assert.match(list, /Saved in your settings:/);
   const [, id = ''] = /([0-9a-f]{6}) {2}npm test, with any further words/.exec(list) ?? [];
   assert.doesNotMatch(list, /glob/);
@@ -173,9 +173,66 @@ test('a prefix that is allowed for good covers further words, and /permissions l
   assert.match(JSON.stringify(await goOn(`/permissions remove ${id}`)), /Removed: npm test/);
   assert.doesNotMatch(saved(), /npm test/);
   assert.match(saved(), /"glob"/);
-  assert.match(JSON.stringify(await goOn('/permissions')), /Nothing is always allowed/);
+  assert.match(JSON.stringify(await goOn('/permissions')), /There are no permissions/);
   assert.equal(end(await goOn('again')), asked);
   assert.equal(end(await answer('cancel')), completed);
+});
+
+test('a permission for later sessions that another session removes ends in the session where it was given', async (t) => {
+  const { url, say, answer, goOn } = await talk(t, [
+    shell('echo one'),
+    done,
+    shell('echo one'),
+    done,
+    shell('echo one'),
+  ]);
+  await say('one');
+  assert.equal(end(await answer('proceed_always_and_save')), completed);
+  assert.equal(end(await goOn('again')), completed);
+  const [, id = ''] =
+    /([0-9a-f]{6}) {2}echo one/.exec(JSON.stringify(await goOn('/permissions'))) ?? [];
+  const removal = await stream(url, userMessage(`/permissions remove ${id}`));
+  assert.match(JSON.stringify(removal), /Removed: echo one/);
+  assert.equal(end(await goOn('again')), asked);
+});
+
+test('a rule that denies and the question about .parley outlive permissions, and only options that end the question are offered', async (t) => {
+  const place = makePlace(t);
+  settings(place, {
+    policy: [
+      { tool: 'write_file', pattern: 'secrets/**', decision: 'deny' },
+      { tool: 'write_file', pattern: 'config/**', decision: 'ask' },
+    ],
+  });
+  const command = writes('.parley/commands/a.md', '1');
+  const { say, answer, goOn, onlyWaiting } = await talk(
+    t,
+    [
+      writes('src/a.ts', '1'),
+      done,
+      writes('secrets/a', '1'),
+      done,
+      writes('config/a', '1'),
+      done,
+      command,
+      done,
+      command,
+      done,
+    ],
+    { place },
+  );
+  const offered = () => onlyWaiting().confirmation_request?.options.map(({ id }) => id);
+  await say('a');
+  assert.equal(end(await answer('proceed_always_tool')), completed);
+  assert.match(lastCall(await goOn('secrets')).error?.message ?? '', /a rule denies/);
+  assert.equal(end(await goOn('config')), asked);
+  const narrow = ['proceed_once', 'proceed_always', 'proceed_always_and_save', 'modify', 'cancel'];
+  assert.deepEqual(offered(), narrow);
+  await answer('proceed_once');
+  assert.equal(end(await goOn('a command')), asked);
+  assert.deepEqual(offered(), narrow);
+  assert.equal(end(await answer('proceed_always_and_save')), completed);
+  assert.equal(end(await goOn('the same command')), completed);
 });
 
 test('a saved permission that is removed ends in other sessions, and is not in force after a restart', async (t) => {

@@ -1,13 +1,13 @@
 /** What reaches the model: words, files, pictures, mentions, instructions. */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import type { Part } from '../../src/protocol/index.ts';
 import { done, talk } from './checked-talk.ts';
-import { stream, userMessage } from './support.ts';
-import { heard } from './talk.ts';
+import { makePlace, stream, userMessage } from './support.ts';
+import { begin, heard, settings } from './talk.ts';
 
 /** One transparent dot. */
 const PNG =
@@ -56,4 +56,48 @@ test('an image outside the workspace is not read because a client writes its pat
     const parts = messages.flatMap((message) => message.parts);
     assert.ok(parts.every(({ kind }) => kind === 'text'));
   }
+});
+
+test('what a rule protects is not read because a client mentions it', async (t) => {
+  const place = makePlace(t);
+  const policy = [
+    { tool: 'run_shell_command', decision: 'deny' },
+    { tool: 'read_file', pattern: 'secrets/**', decision: 'deny' },
+    { tool: 'read_file', pattern: 'private/**', decision: 'ask' },
+  ];
+  settings(place, { policy });
+  for (const folder of ['secrets', 'private']) {
+    mkdirSync(join(place.workspace, folder));
+    writeFileSync(join(place.workspace, folder, 'a'), `the ${folder} text`);
+  }
+  const roles: Record<string, string[]> = { bot: ['prompt'], phone: ['prompt', 'approve'] };
+  const { url, requests } = await begin(t, [done, done], {
+    place,
+    server: {
+      authenticate: ({ header }) => {
+        const name = header('x-name') ?? 'bot';
+        return { id: '', name, roles: roles[name] };
+      },
+    },
+  });
+  const uri = pathToFileURL(join(place.workspace, 'secrets/a')).href;
+  const parts: Part[] = [
+    { kind: 'text', text: 'repeat @secrets/a and @private/a' },
+    { kind: 'file', file: { uri } },
+  ];
+  for (const name of ['bot', 'phone']) {
+    const headers = { 'content-type': 'application/json', 'x-name': name };
+    const params = { message: userMessage(parts) };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/send', params });
+    await (await fetch(url, { method: 'POST', headers, body })).text();
+  }
+  const [bot = '', phone = ''] = requests.map(heard);
+  assert.equal(requests.length, 2);
+  for (const said of [bot, phone]) {
+    assert.match(said, /secrets\/a was left out: a rule denies read_file/);
+    assert.doesNotMatch(said, /the secrets text/);
+  }
+  assert.match(bot, /private\/a was left out: a rule asks before read_file/);
+  assert.doesNotMatch(bot, /the private text/);
+  assert.match(phone, /the private text/);
 });

@@ -1,9 +1,11 @@
 /** The tools of MCP servers: those in the settings, and those that a client brings. */
 import assert from 'node:assert/strict';
-import { resolve } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { McpServer } from '@modelcontextprotocol/server';
+import { offeredNames } from '../../src/agent/tools/mcp-names.ts';
 import { EXTENSION_URI, type McpServers } from '../../src/protocol/development-tool/index.ts';
 import { calls, done, lastCall, talk } from './checked-talk.ts';
 import { startMcp } from './mcp-http.ts';
@@ -141,6 +143,84 @@ test("a client's server does not take the name of one in the settings", async (t
   const { say } = await talk(t, [add, done], { place });
   assert.equal(end(await say('add', brings({ tools: { url } }))), completed);
   assert.deepEqual(reached, []);
+});
+
+for (const [server, prefix] of [
+  ['my.server', 'my_server'],
+  ['4chan', '_4chan'],
+] as const) {
+  test(`a rule for the server ${server} is obeyed, as it is written in the settings or as the model calls its tools`, async (t) => {
+    for (const name of [`${server}__*`, `${server}__odd.name`, `${prefix}__*`]) {
+      const place = makePlace(t);
+      settings(place, {
+        mcpServers: { [server]: program },
+        policy: [{ tool: name, decision: 'deny' }],
+      });
+      const odd = offeredNames(server, ['odd.name', 'odd_name']).get('odd.name') ?? '';
+      assert.match(odd, new RegExp(`^${prefix}__odd_name_`));
+      const { say } = await talk(t, [calls(odd, {}), done], { place, mode: 'yolo' });
+      assert.match(lastCall(await say('call it')).error?.message ?? '', /a rule denies/, name);
+    }
+  });
+}
+
+test('the question about a call shows the server and the tool as they call themselves, and its permission is for them', async (t) => {
+  const place = makePlace(t);
+  settings(place, { mcpServers: { '4chan': program } });
+  const call = calls('_4chan__add', { a: 2, b: 3 });
+  const { say, goOn, answer, onlyWaiting } = await talk(t, [call, done, call, done], { place });
+  assert.equal(end(await say('add')), asked);
+  const shown = onlyWaiting().confirmation_request?.mcp_details;
+  assert.deepEqual(shown, { server_name: '4chan', tool_name: 'add' });
+  assert.equal(end(await answer('proceed_always_and_save')), completed);
+  assert.equal(end(await goOn('add again')), completed);
+});
+
+test('a hook and a helper may name the tools of a server as the settings write them', async (t) => {
+  const place = makePlace(t);
+  settings(place, {
+    mcpServers: { 'my.server': program },
+    hooks: { beforeTool: [{ tool: 'my.server__add', command: 'echo not this one >&2; exit 2' }] },
+  });
+  const folder = join(place.home, 'config', 'helpers');
+  mkdirSync(folder);
+  const helper = '---\ndescription: Adds.\ntools: my.server__a*\n---\nAdd.';
+  writeFileSync(join(folder, 'adder.md'), helper);
+  const call = calls('my_server__add', { a: 2, b: 3 });
+  const job = calls('task', { prompt: 'add', helper: 'adder' });
+  const { say, requests } = await talk(t, [call, job, done, done], { place, mode: 'yolo' });
+  await say('add');
+  assert.match(heard(requests[1]), /a hook refused this call: not this one/);
+  assert.deepEqual(
+    requests[2]?.tools?.map(({ name }) => name),
+    ['my_server__add'],
+  );
+});
+
+test('of two servers whose tools would have the same names, the second is reported and not used', async (t) => {
+  const place = makePlace(t);
+  settings(place, {
+    mcpServers: { 'my.server': program, my_server: program, mcp_sampling: program },
+  });
+  const { url, asked: reached } = await startMcp(t);
+  const notices: string[] = [];
+  const { say, requests } = await talk(t, [done], {
+    place,
+    allowClientMcp: true,
+    notify: ({ text }) => notices.push(text),
+  });
+  await say('hello', brings({ 'my..server': { url } }));
+  const names = requests[0]?.tools?.map(({ name }) => name).filter((name) => name.includes('__'));
+  assert.equal(new Set(names).size, names?.length);
+  assert.equal(names?.filter((name) => name === 'my_server__add').length, 1);
+  assert.deepEqual(reached, []);
+  const clash =
+    /^The MCP server (\S+) is unavailable: the names of its tools would begin with (\S+), like those of (.*); rename this server\./;
+  assert.deepEqual(notices.map((text) => clash.exec(text)?.slice(1).join(' ') ?? text).toSorted(), [
+    'mcp_sampling mcp_sampling__ sampling requests',
+    'my..server my_server__ the server my.server',
+    'my_server my_server__ the server my.server',
+  ]);
 });
 
 test("a server's instructions are in the prompt, marked as the server's, and cut if they are long", async (t) => {

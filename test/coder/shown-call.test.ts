@@ -1,5 +1,7 @@
 /** What a person is asked to approve is shown whole: in plain A2A, in the flat API and in ACP. */
 import assert from 'node:assert/strict';
+import { chmodSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { connect } from '../../src/client/index.ts';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
@@ -111,4 +113,36 @@ test('ACP: the other arguments of a command are shown, and its invisible charact
   await editor.until(() => editor.asked.length === 1);
   const shown = JSON.stringify(editor.asked[0]!.toolCall.content);
   assert.ok(shown.includes('echo a␛[2Kls') && shown.includes('background:'), shown);
+});
+
+const MODES = 'old mode 100644\nnew mode 100755\n';
+const RUNS = calls('apply_patch', { patch: `diff --git a/tool b/tool\n${MODES}` });
+
+/** A place with the file \`tool\`, which is not executable. */
+function withTool(t: TestContext) {
+  const place = makePlace(t);
+  const tool = path.join(place.workspace, 'tool');
+  writeFileSync(tool, 'echo\n');
+  chmodSync(tool, 0o644);
+  return place;
+}
+
+test('plain A2A: a patch that only makes a file executable says so', async (t) => {
+  const { url } = await begin(t, [RUNS, done], { place: withTool(t) });
+  const agent = await connect(url);
+  t.after(() => agent.close());
+  const task = await agent.send('go');
+  assert.ok(task.kind === 'task');
+  const said = textOf(task.status.message?.parts ?? []);
+  assert.ok(said.includes(MODES), said);
+});
+
+test('ACP: a patch that only makes a file executable says so', async (t) => {
+  const { url } = await startLive(t, { script: [RUNS, done], place: withTool(t) });
+  const editor = await editorAt(t, `${url.replace('http', 'ws')}/ws`);
+  await editor.open();
+  void editor.prompt('go');
+  await editor.until(() => editor.asked.length === 1);
+  const shown = JSON.stringify(editor.asked[0]!.toolCall.content);
+  assert.ok(shown.includes(JSON.stringify(MODES).slice(1, -1)), shown);
 });

@@ -40,10 +40,18 @@ export function verdict(
   rules: readonly PolicyRule[],
   subject: Subject,
   args: JsonObject = {},
-  more: { mode?: ApprovalMode; preview?: Preview; root?: string; readsOnly?: boolean } = {},
+  more: {
+    mode?: ApprovalMode;
+    preview?: Preview;
+    root?: string;
+    readsOnly?: boolean;
+    /** What people allowed with "Always allow" in the session. */
+    grants?: readonly PolicyRule[];
+  } = {},
 ): Verdict {
-  const { mode = 'ask', preview, root = ROOT, readsOnly } = more;
-  return decide({ mode, root, rules: rulesFrom(rules) }, subject, args, preview, [], readsOnly);
+  const { mode = 'ask', preview, root = ROOT, readsOnly, grants } = more;
+  const policy = { mode, root, ...rulesFrom(rules, grants) };
+  return decide(policy, subject, args, preview, [], readsOnly);
 }
 
 export function shell(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { offeredNames } from './mcp-names.ts';
+import { offeredNames, toolPrefix } from './mcp-names.ts';
 
 test('a tool is named after its server and itself', () => {
   assert.deepEqual(Object.fromEntries(offeredNames('files', ['read', 'list-all'])), {
@@ -38,4 +38,22 @@ test('every tool gets a unique name that every vendor accepts, in any order', ()
       for (const [of, name] of names) assert.equal(turned.get(of), name);
     }),
   );
+});
+
+test('tools of servers with different prefixes never have the same name', () => {
+  const name = fc.string({ unit: fc.constantFrom('a', 'b', '_', '.', '-', '1'), maxLength: 8 });
+  const long = name.map((start) => `${'a'.repeat(50)}${start}`);
+  fc.assert(
+    fc.property(fc.oneof(name, long), fc.oneof(name, long), name, name, (one, other, a, b) => {
+      fc.pre(toolPrefix(one) !== toolPrefix(other));
+      assert.notEqual(offeredNames(one, [a]).get(a), offeredNames(other, [b]).get(b));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('servers whose names differ only in replaced characters have the same prefix', () => {
+  const names = ['my.server', 'my_server', 'my..server', 'my.server.'];
+  assert.deepEqual([...new Set(names.map(toolPrefix))], ['my_server__']);
+  assert.equal(toolPrefix('4chan'), '_4chan__');
 });

@@ -9,30 +9,41 @@ const MAX_NAME_LENGTH = 64;
 const HASH_LENGTH = 8;
 
 /**
+ * Returns the prefix of the names of a server's tools. Servers with different prefixes have no tools with the same name,
+ * because the prefix ends with the first `__`. Servers whose names differ only in characters that are replaced have the
+ * same prefix.
+ */
+export function toolPrefix(server: string): string {
+  const name = server.replaceAll(/[^A-Za-z0-9-]+/g, '_').replace(/_$/, '');
+  return `${/^[A-Za-z_]/.test(name) ? name : `_${name}`}__`;
+}
+
+/**
  * Gives each tool of a server a unique name. The name depends only on the names of the server and its tools, and not on
  * the order of the tools. Characters that are not allowed are replaced. If several tools would then have the same name,
  * the tool without replaced characters keeps this name. The names of the other tools get a hash at the end. If a
  * name is too long, a hash replaces its end. A tool that is listed twice counts once.
  */
 export function offeredNames(server: string, tools: readonly string[]): Map<string, string> {
-  const wanted = Map.groupBy(new Set(tools), (tool) => plain(`${server}__${tool}`));
+  const prefix = toolPrefix(server);
+  const wanted = Map.groupBy(
+    new Set(tools),
+    (tool) => prefix + tool.replaceAll(/[^A-Za-z0-9_-]/g, '_'),
+  );
+  // If the end of the prefix is replaced by the hash, the hash must differ from those of other servers.
+  const hashedPart = prefix.length < MAX_NAME_LENGTH - HASH_LENGTH ? '' : prefix;
   const names = new Map<string, string>();
   for (const [name, group] of wanted) {
     for (const tool of group) {
       const unchanged = name.endsWith(`__${tool}`);
       const keeps = name.length <= MAX_NAME_LENGTH && (group.length === 1 || unchanged);
-      names.set(tool, keeps ? name : hashed(name, tool));
+      names.set(tool, keeps ? name : hashed(name, hashedPart + tool));
     }
   }
   return names;
 }
 
-function plain(name: string): string {
-  const letters = name.replaceAll(/[^A-Za-z0-9_-]/g, '_');
-  return /^[A-Za-z_]/.test(letters) ? letters : `_${letters}`;
-}
-
-function hashed(name: string, tool: string): string {
-  const hash = createHash('sha256').update(tool).digest('hex').slice(0, HASH_LENGTH);
+function hashed(name: string, hashedText: string): string {
+  const hash = createHash('sha256').update(hashedText).digest('hex').slice(0, HASH_LENGTH);
   return `${name.slice(0, MAX_NAME_LENGTH - HASH_LENGTH - 1)}_${hash}`;
 }

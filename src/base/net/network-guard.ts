@@ -121,7 +121,12 @@ export function networkGuard(allowNetworks: readonly string[] = []): NetworkGuar
         const open = addresses.filter(({ address }) => allows(address));
         const [first] = open;
         if (!first)
-          return callback(new AddressError('the address is in a private network: the operator can allow it with --allow-network'), []);
+          return callback(
+            new AddressError(
+              'the address is in a private network: the operator can allow it with --allow-network',
+            ),
+            [],
+          );
         if (options.all) callback(null, open);
         else callback(null, first.address, first.family);
       });

@@ -25,9 +25,7 @@ export function checkpointList(
     const found = await opened.placeFor({ workspace_path: folder }, nobody);
     const known = await found?.agent?.checkpoints();
     if (known) return known;
-    throw new Error(
-      'Checkpoints are not available. The usual cause is that git is not installed.',
-    );
+    throw new Error('Checkpoints are not available. The usual cause is that git is not installed.');
   }
   return {
     async list() {

@@ -20,7 +20,7 @@ export default defineCommand({
     ),
     'trust-key': listOption(
       'FILE',
-      "With --verify, accept only signatures of this public key (PEM, JWK or JWK set). By default, the keys that the agent's own server publishes are accepted.",
+      "With --verify, accept only signatures of the public keys in FILE (PEM, JWK or JWK set). By default, the keys that the agent's own server publishes are accepted.",
     ),
     ...CONNECTION_FLAGS,
     json: toggle('Print the card as JSON or, with --verify, the results of the checks.'),

@@ -37,7 +37,10 @@ const FLAGS = {
     'coder (the default), echo, bench, conformance, or a .ts or .js file that exports an agent.',
   ),
   ...CODER_FLAGS,
-  model: option('M', `The model of the coder and of agents without a model: ${MODELS} Only the coder can use the providers of settings.json.`),
+  model: option(
+    'M',
+    `The model of the coder and of agents without a model: ${MODELS} Only the coder can use the providers of settings.json.`,
+  ),
   port: option('N', `The port; ${DEFAULT_PORT} by default. 0 picks a free port.`),
   host: option(
     'H',

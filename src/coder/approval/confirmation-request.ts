@@ -16,7 +16,8 @@ import {
   type ConfirmationOption,
 } from '../../protocol/development-tool/index.ts';
 import type { Preview } from '../tools/tool.ts';
-import { optionsFor, type CallToApprove } from './options.ts';
+import { grantFrom, optionsFor, type CallToApprove } from './options.ts';
+import type { PolicyRule } from './rule.ts';
 
 /**
  * Maximum length of a call in a question for clients without the extension. Only the middle of a longer call is left
@@ -35,12 +36,25 @@ const AskedRequest = z.object({
   fingerprint: z.string().optional(),
 });
 
-/** Returns the `detail` of the question that asks whether this call is allowed. */
-export function detailFor(call: CallToApprove): JsonObject {
-  const { preview } = call;
-  const request: ConfirmationRequest = { options: optionsFor(call), ...detailsOf(preview) };
-  const fingerprint = preview.kind === 'edit' ? preview.fingerprint : undefined;
+/**
+ * Returns the `detail` of the question that asks whether this call is allowed. An option that adds rules is offered only
+ * if `suffices` returns true for these rules. The default of `fingerprint` is that of the preview.
+ */
+export function detailFor(
+  call: CallToApprove,
+  fingerprint = fingerprintIn(call.preview),
+  suffices: (rules: readonly PolicyRule[]) => boolean = () => true,
+): JsonObject {
+  const options = optionsFor(call).filter(({ id }) => {
+    const rules = grantFrom(id, call);
+    return rules.length === 0 || suffices(rules);
+  });
+  const request: ConfirmationRequest = { options, ...detailsOf(call.preview) };
   return { request, correlationId: randomUUIDv7(), ...defined({ fingerprint }) };
+}
+
+function fingerprintIn(preview: Preview): string | undefined {
+  return preview.kind === 'edit' ? preview.fingerprint : undefined;
 }
 
 function detailsOf(preview: Preview): Omit<ConfirmationRequest, 'options'> {

@@ -1,6 +1,6 @@
 /**
  * The rules that people add with "Always allow". The rules of a session are in its state, so they apply in every
- * process that continues the session. Saved rules are in the user's settings.
+ * process that continues the session. Rules that are saved for later sessions are only in the user's settings.
  */
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
@@ -9,7 +9,11 @@ import { revealedLine } from './approvals.ts';
 import { SHELL_TOOL } from './policy.ts';
 import { PolicyRule } from './rule.ts';
 
-const KEY = 'coder.grants';
+/**
+ * The key of a session's rules in its state. Earlier versions used the key `coder.grants`, also for saved rules. Those
+ * rules are ignored, because some of them may have been removed from the settings.
+ */
+const KEY = 'coder.permissions';
 const MAX_GRANTS = 500;
 const Grants = z.array(PolicyRule);
 

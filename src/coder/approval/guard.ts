@@ -3,7 +3,13 @@
  * approval.
  */
 import { BoundedMap, type JsonObject } from '../../base/index.ts';
-import { ToolError, type MutableState, type Tool, type ToolContext } from '../../agent/index.ts';
+import {
+  ToolError,
+  type MutableState,
+  type Tool,
+  type ToolConfirmation,
+  type ToolContext,
+} from '../../agent/index.ts';
 import { grantFrom, saves, type CallToApprove } from './options.ts';
 import { chosenOption } from './answers.ts';
 import { noteAllowed } from './approvals.ts';
@@ -12,6 +18,7 @@ import type { FileChanges } from './file-changes.ts';
 import { addGrants, grantsIn } from './grants.ts';
 import {
   asksForCommands,
+  asksToRead,
   decide,
   readFilter,
   READS_ONLY,
@@ -57,6 +64,11 @@ const BY_STRICTNESS: readonly ApprovalMode[] = ['plan', 'ask', 'auto-edit', 'yol
 const MAX_ALLOWED = 256;
 /** Maximum number of cached previews per tool. */
 const MAX_PREVIEWS = 16;
+/**
+ * The fingerprint in the question about a change that was not shown because it fails. It is the fingerprint of no file,
+ * so the change is not made even if it no longer fails.
+ */
+const NOT_SHOWN = 'not shown';
 
 /** The progress report that marks the start of a call. */
 export const BEGUN: JsonObject = { begun: true };
@@ -105,14 +117,19 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
       const files = filesNamedIn(args);
       // A denied edit gets no preview, because an error of the preview may quote the file.
       if (files) refuse(decide(policy, tool, args, undefined, files));
-      const preview = await previewOf(args, context);
+      const protects = files !== undefined && asksToRead(policy, tool, args, files);
+      const preview = await previewOf(args, context).catch((error: unknown) => {
+        if (!protects || context.signal.aborted) throw error;
+        return undefined;
+      });
+      if (!preview) return failingEdit(args, policy, files);
       const { verdict } = await verdictOn(args, policy, preview, files);
       const { decision, reason } = refuse(verdict, key);
       if (decision === 'allow') {
         if (tool.effect !== 'read' && tool.effect !== 'talk') allowed.set(key, reason);
         return false;
       }
-      return { text: tool.describe(args), detail: detailFor({ tool, args, preview, root }) };
+      return question(args, policy, preview, files);
     },
 
     async run(args, context) {
@@ -153,6 +170,35 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
       return result;
     },
   };
+
+  /** Returns the question about a call. It offers only permissions with which the call would need no approval. */
+  function question(
+    args: JsonObject,
+    policy: Policy,
+    preview: Preview,
+    files?: readonly string[],
+    fingerprint?: string,
+  ): ToolConfirmation {
+    const detail = detailFor({ tool, args, preview, root }, fingerprint, (rules) => {
+      const allowing = { ...policy, grants: [...policy.grants, ...rules] };
+      return decide(allowing, tool, args, preview, files).decision === 'allow';
+    });
+    return { text: tool.describe(args), detail };
+  }
+
+  /**
+   * Returns the question about an edit that fails, if a rule asks before its files are read. The error may quote the
+   * files, so the model gets it only if a person agrees. Without this question, the model could also find out what a
+   * file contains by trying edits.
+   */
+  function failingEdit(
+    args: JsonObject,
+    policy: Policy,
+    files: readonly string[] | undefined,
+  ): ToolConfirmation {
+    const description = `${tool.describe(args)}\nThis change fails. If you allow the call, nothing is changed, and the model gets the error, which may quote the file.`;
+    return question(args, policy, { kind: 'generic', description }, files, NOT_SHOWN);
+  }
 
   /**
    * Decides about a call. If the call needs no approval because it only reads, also returns the environment variables
@@ -224,8 +270,9 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
   async function grant(option: string, call: CallToApprove, state: MutableState): Promise<void> {
     const rules = grantFrom(option, call);
     if (rules.length === 0) return;
-    addGrants(state, rules);
-    if (!saves(option)) return;
+    if (!saves(option)) return addGrants(state, rules);
+    // A saved rule applies at once in all sessions of this process. It is not added to the session too, so that it can
+    // be removed from any session.
     for (const rule of rules) await options.saveRule({ ...rule, workspace: root });
   }
 }
@@ -234,11 +281,15 @@ function previewKey({ session, callId }: ToolContext): string {
   return JSON.stringify([session.user, session.id, callId]);
 }
 
-function policyOf(options: GuardOptions, state: MutableState): Policy {
+/** Returns the policy of a session with this state. */
+export function policyOf(
+  options: Pick<GuardOptions, 'root' | 'rules' | 'mode' | 'loosest'>,
+  state: Pick<MutableState, 'get'>,
+): Policy {
   return {
     root: options.root,
     mode: modeOf(options, (key) => state.get(key)),
-    rules: rulesFrom(options.rules, grantsIn(state)),
+    ...rulesFrom(options.rules, grantsIn(state)),
   };
 }
 

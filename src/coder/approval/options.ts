@@ -3,10 +3,11 @@
  *
  * For the shell, "Always allow" applies to the exact commands of the line. It is offered only if the commands assign no
  * variables and all their words are literal, because a rule for an exact command cannot match anything else. It is not
- * offered if the line writes to files or has more than MAX_COMMANDS commands. For a few commands, "Always allow" can
- * also apply to the first words, as in `npm test`. The name of the option shows these words. For other tools, "Always
- * allow" can apply to a file, a host, a helper, the whole tool or an MCP server. It is not offered for a host, an MCP
- * tool or an MCP server whose name has a special meaning in a pattern, because the rule would also match other names.
+ * offered if the line has redirections to or from files, because a rule does not contain them, or if it has more than
+ * MAX_COMMANDS commands. For a few commands, "Always allow" can also apply to the first words, as in `npm test`. The
+ * name of the option shows these words. For other tools, "Always allow" can apply to a file, a host, a helper, the whole
+ * tool or an MCP server. It is not offered for a host, an MCP tool or an MCP server whose name has a special meaning in a
+ * pattern, because the rule would also match other names.
  */
 import { defined, type JsonObject } from '../../base/index.ts';
 import type { ConfirmationOption, FileDiff } from '../../protocol/development-tool/index.ts';
@@ -135,12 +136,12 @@ function narrowRules({ tool, args, preview, root }: CallToApprove): PolicyRule[]
  * Returns the rules that allow the commands of the line with any further words, or undefined if this is not offered. A
  * filter of standard input, such as `tail -5`, is allowed only exactly as it is.
  */
-function prefixRules({ tool, args }: CallToApprove): PolicyRule[] | undefined {
+function prefixRules({ tool, args, root }: CallToApprove): PolicyRule[] | undefined {
   if (tool.name !== SHELL_TOOL) return undefined;
   const rules = shellRules(
     args,
     (command) =>
-      prefixPattern(command) ?? (readsOnlyInput(command) ? exactPattern(command) : undefined),
+      prefixPattern(command, root) ?? (readsOnlyInput(command) ? exactPattern(command) : undefined),
   );
   if (!rules || rules.length > MAX_PREFIXES) return undefined;
   const hasPrefix = rules.some(({ pattern = '' }) => exactCommand(pattern) === undefined);
@@ -149,14 +150,14 @@ function prefixRules({ tool, args }: CallToApprove): PolicyRule[] | undefined {
 
 /**
  * Returns the rules with the pattern of each command of the line. Returns undefined if a command has no pattern, or if
- * the line is empty, has too many commands, writes to files or cannot be parsed.
+ * the line is empty, has too many commands, has redirections to or from files, or cannot be parsed.
  */
 function shellRules(
   args: JsonObject,
   patternOf: (command: SimpleCommand) => string | undefined,
 ): PolicyRule[] | undefined {
-  const { commands, writes, problem } = parseCommandLine(commandOf(args));
-  if (problem !== undefined || writes.length > 0) return undefined;
+  const { commands, writes, reads, problem } = parseCommandLine(commandOf(args));
+  if (problem !== undefined || writes.length > 0 || reads.length > 0) return undefined;
   if (commands.length === 0 || commands.length > MAX_COMMANDS) return undefined;
   const patterns = commands.map(patternOf);
   if (!patterns.every((pattern) => pattern !== undefined)) return undefined;

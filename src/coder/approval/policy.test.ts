@@ -123,7 +123,8 @@ test('a rule for a command covers it with more words, and nothing else', () => {
     'git  status;',
     'git log | git status',
     "'git' status 2>&1",
-    'git log -- $FILE *.ts',
+    'git log -- src/*.ts',
+    'git log < list.txt',
     'npm run build',
     '(git log) 2>/dev/null',
   ]) {
@@ -162,6 +163,10 @@ test('a rule for a command covers it with more words, and nothing else', () => {
     '$GIT status',
     'git status <<E\n$(rm x)\nE\n',
     'git status < /dev/tcp/example.com/80',
+    'git log -- $FILE',
+    'git log -- *.ts',
+    'git log < /etc/passwd',
+    'git log < ../list.txt',
     'npm run build x',
     'npm run $X',
     '',
@@ -358,6 +363,99 @@ test('edits of hooks and of our own settings are asked about even when edits are
     );
   }
   assert.equal(verdict([], WRITE, { path: '.gitignore' }, { mode: 'auto-edit' }).decision, 'allow');
+});
+
+test('edits of our own settings are asked about under every name that some file system treats as equal', () => {
+  const files = [
+    '.PARLEY/commands/a.md',
+    'sub/.Parley/x',
+    '.parley./x',
+    '.par\u200bley/x',
+    '.GIT/hooks/x',
+  ];
+  for (const file of files) {
+    const preview = editOf(file);
+    const { decision } = verdict([], WRITE, { path: file }, { mode: 'auto-edit', preview });
+    assert.equal(decision, 'ask', file);
+  }
+});
+
+test('a host in a rule may be written in any form that means one host', () => {
+  for (const [pattern, host] of [
+    ['bücher.example', 'xn--bcher-kva.example'],
+    ['BÜCHER.example', 'bücher.example'],
+    ['*.bücher.example', 'www.bücher.example'],
+    ['evil.example.', 'evil.example'],
+    ['*.example.', 'evil.example.'],
+    ['Evil.Example', 'evil.example'],
+    ['::1', '[::1]'],
+    ['[::1]', '[0::1]'],
+    ['127.1', '127.0.0.1'],
+  ] as const) {
+    const deny = rule('deny', 'fetch_url', pattern);
+    assert.equal(problemOf(deny), undefined, pattern);
+    assert.equal(verdict([deny], FETCH, { url: `https://${host}/x` }).decision, 'deny', pattern);
+  }
+});
+
+test('a pattern that is no host is named', () => {
+  for (const pattern of [
+    'https://evil.example/',
+    'evil.example/path',
+    'https://*',
+    'evil.example:8080',
+    'ann@evil.example',
+    'evil example',
+    '',
+    '.',
+    '*.bü*.example',
+    'evil.example#x',
+    'evil.example\\x',
+    '1:2',
+    '*:8080',
+  ]) {
+    assert.match(problemOf(rule('deny', 'fetch_url', pattern)) ?? '', /is not a host/, pattern);
+  }
+  for (const pattern of [
+    '*',
+    '*.example.com',
+    'example.???',
+    'a_b.example',
+    'localhost',
+    '[fe80:*]',
+  ]) {
+    assert.equal(problemOf(rule('deny', 'fetch_url', pattern)), undefined, pattern);
+  }
+});
+
+test('a pattern for files in a rule for every tool says nothing about hosts', () => {
+  const rules = [rule('deny', '*', 'secrets/**')];
+  assert.equal(verdict(rules, FETCH, { url: 'https://a.example/' }).decision, 'ask');
+});
+
+test('a rule for a tool of a server matches its name as the settings and the server write it', () => {
+  const subject = {
+    name: 'my_server__issues_delete',
+    fullName: 'my.server__issues.delete',
+    effect: 'network' as const,
+  };
+  const preview: Preview = { kind: 'mcp', server: 'my.server', tool: 'issues.delete' };
+  for (const name of [
+    'my.server__*',
+    'my.server__issues.delete',
+    'my_server__issues_delete',
+    'my_server__*',
+    '*__issues.delete',
+  ]) {
+    for (const decision of ['deny', 'ask'] as const) {
+      const rules = [rule('allow', '*'), rule(decision, name)];
+      assert.equal(verdict(rules, subject, {}, { preview }).decision, decision, name);
+    }
+  }
+  for (const name of ['my.server__*', 'my.server__issues.delete', 'my_server__issues_delete']) {
+    assert.equal(verdict([rule('allow', name)], subject, {}, { preview }).decision, 'allow', name);
+  }
+  assert.equal(verdict([rule('allow', 'my_server__*')], subject, {}, { preview }).decision, 'ask');
 });
 
 test('host rules look at the host alone', () => {

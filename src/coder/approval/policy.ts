@@ -3,27 +3,38 @@
  *
  * The last rule that matches decides, and if no rule matches, the mode decides. Two modes override rules. Plan mode
  * denies all calls whose effect is not `read` or `talk`, even if a rule allows them. Yolo mode allows calls for which a
- * rule asks, unless another rule may deny them. Built-in rules come first, then the rules of the settings, then the rules of the
- * session, which people add with "Always allow".
+ * rule asks, unless another rule may deny them. Built-in rules come first, then the rules of the settings. The
+ * permissions that people add with "Always allow" are weaker than rules (verdict.ts).
  *
  * The meaning of a rule's pattern depends on the tool. For the shell, the pattern is the first words of a command
  * (shell/command-pattern.ts). For tools with paths, it is a glob relative to the workspace. For `fetch_url`, it is a
  * host. For `task`, it is the name of a helper. Each part of a call, such as a command of a line or a file of a patch,
  * gets its own decision. The strictest decision counts: `deny`, `ask`, no rule, `allow`, in this order. So rules allow a
  * call only if they allow each of its parts, and the mode decides only if no rule asks about a part or denies it. A rule
- * with a pattern never allows a command line that cannot be parsed or that writes to files.
+ * with a pattern never allows a command line that cannot be parsed, or whose redirections write files or read files
+ * outside the workspace.
  */
 import { realpathSync } from 'node:fs';
-import type { JsonObject } from '../../base/index.ts';
+import { trimEndOf, type JsonObject } from '../../base/index.ts';
 import path from 'node:path';
 import { FileError } from '../files/file-error.ts';
-import { compileGlob, matchesName } from '../files/glob-pattern.ts';
-import { isInside } from '../files/path-rules.ts';
-import type { ApprovalMode, PolicyDecision, PolicyRule } from './rule.ts';
-import { concerns, covers, parsePattern, type Pattern } from '../shell/command-pattern.ts';
-import { parseCommandLine } from '../shell/parse.ts';
-import type { SimpleCommand } from '../shell/simple-command.ts';
+import { compileGlob, isLiteralName, isLiteralPath, matchesName } from '../files/glob-pattern.ts';
+import { comparable, isInside } from '../files/path-rules.ts';
+import { parsePattern } from '../shell/command-pattern.ts';
 import type { Effect, Preview } from '../tools/tool.ts';
+import { hostPattern } from './host-pattern.ts';
+import type { ApprovalMode, PolicyRule } from './rule.ts';
+import { shellVerdict } from './shell-verdict.ts';
+import {
+  answerTo,
+  partVerdict,
+  strictest,
+  type Applicable,
+  type Ruled,
+  type Verdict,
+} from './verdict.ts';
+
+export type { Verdict };
 
 export const SHELL_TOOL = 'run_shell_command';
 const READ_TOOL = 'read_file';
@@ -45,19 +56,17 @@ export interface Policy {
   readonly mode: ApprovalMode;
   /** The root folder of the workspace. */
   readonly root: string;
-  /** The result of `rulesFrom`. */
+  /** The built-in rules and the rules that people have written, in their order. */
   readonly rules: readonly PolicyRule[];
-}
-
-export interface Verdict {
-  readonly decision: PolicyDecision;
-  /** The reason in one line, for people. If the call is denied, the model gets the reason too. */
-  readonly reason: string;
+  /** What people have allowed with "Always allow", in any order. */
+  readonly grants: readonly PolicyRule[];
 }
 
 /** The tool that is called. */
 export interface Subject {
   readonly name: string;
+  /** For a tool of an MCP server: its name as the settings and the server write it. */
+  readonly fullName?: string;
   readonly effect: Effect;
 }
 
@@ -90,14 +99,20 @@ const BUILT_IN: readonly PolicyRule[] = ['write_file', 'edit', 'apply_patch'].fl
 );
 
 /**
- * Returns all rules in their order. `settings` are the rules of the user and, if the workspace is trusted, the rules of
- * the workspace.
+ * Returns the rules and the permissions of a policy. `settings` are the rules of the user and, if the workspace is
+ * trusted, the rules of the workspace. `session` are the permissions of the session. A rule of the settings that allows
+ * something in one workspace is a permission too, because "Always allow" saves such rules.
  */
 export function rulesFrom(
   settings: readonly PolicyRule[] = [],
   session: readonly PolicyRule[] = [],
-): readonly PolicyRule[] {
-  return [...BUILT_IN, ...settings, ...session];
+): Pick<Policy, 'rules' | 'grants'> {
+  const isGrant = ({ decision, workspace }: PolicyRule): boolean =>
+    decision === 'allow' && workspace !== undefined;
+  return {
+    rules: [...BUILT_IN, ...settings.filter((rule) => !isGrant(rule))],
+    grants: [...settings.filter(isGrant), ...session],
+  };
 }
 
 /** Returns an error message if the rule is invalid, or undefined if it is valid. */
@@ -105,7 +120,11 @@ export function problemOf({ tool, pattern }: PolicyRule): string | undefined {
   if (!/__|[*?]/.test(tool) && !TOOLS.has(tool)) {
     return `unknown tool "${tool}"; use one of ${[...TOOLS].join(', ')}, or a tool of an MCP server as "SERVER__TOOL"`;
   }
-  if (pattern === undefined || tool === FETCH_TOOL || tool === TASK_TOOL) return undefined;
+  if (pattern === undefined || tool === TASK_TOOL) return undefined;
+  if (tool === FETCH_TOOL) {
+    if (hostPattern(pattern) !== undefined) return undefined;
+    return `"${pattern}" is not a host; use a pattern like "example.com" or "*.example.com", without scheme, port and path`;
+  }
   if (tool === SHELL_TOOL) {
     if (parsePattern(pattern)) return undefined;
     return `"${pattern}" is not the start of a single command; use a pattern like "git status"`;
@@ -134,88 +153,103 @@ export function decide(
   files: readonly string[] = [],
   readsOnly = false,
 ): Verdict {
-  const rules = policy.rules.filter(
-    (rule) => countsIn(rule, policy.root) && isAbout(rule, tool.name, preview),
-  );
+  const applicable = applicableTo(policy, tool, preview);
   if (tool.name === SHELL_TOOL) {
-    const ruled = shellVerdict(rules, commandOf(args));
+    const ruled = shellVerdict(applicable, commandOf(args), policy.root);
     if (!ruled && readsOnly && asksForCommands(policy)) return READS_ONLY;
     return inMode(policy.mode, tool, ruled);
   }
   const targets = targetsOf(policy.root, tool, args, preview, files);
-  return (
-    denialOfReading(policy, tool, targets) ?? inMode(policy.mode, tool, verdict(rules, targets))
-  );
+  const own = verdict(applicable, targets);
+  const reading = readingVerdict(policy, tool, targets);
+  return inMode(policy.mode, tool, reading ? strictest([reading, own]) : own);
 }
 
 /**
- * Returns a denial if the call edits a file for which a rule with a pattern denies `read_file`. The errors of such an
- * edit could quote the old content. This does not apply to `write_file`.
+ * Returns whether a call needs approval because it edits files, given as `files`, for which a rule asks before they are
+ * read. The error of such a call must not be shown to the model before a person agrees.
  */
-function denialOfReading(
+export function asksToRead(
   policy: Policy,
-  { name, effect }: Subject,
-  targets: readonly Target[],
-): Verdict | undefined {
-  if (effect !== 'edit' || name === 'write_file') return undefined;
-  const ruled = verdict(fileRules(policy, READ_TOOL), targets);
-  return ruled?.decision === 'deny' ? ruled : undefined;
+  tool: Subject,
+  args: JsonObject,
+  files: readonly string[],
+): boolean {
+  const targets = targetsOf(policy.root, tool, args, undefined, files);
+  return policy.mode !== 'yolo' && readingVerdict(policy, tool, targets)?.decision === 'ask';
 }
 
-/** Returns the rules with a pattern that apply to the tool in this workspace. */
-function fileRules({ rules, root }: Policy, tool: string): PolicyRule[] {
-  return rules.filter(
-    (rule) => rule.pattern !== undefined && countsIn(rule, root) && isAbout(rule, tool, undefined),
-  );
+/**
+ * Returns the decision of the rules for `read_file` about a call that edits files, if they deny or ask. The errors of
+ * such an edit could quote the old content. This does not apply to `write_file`.
+ */
+function readingVerdict(
+  policy: Policy,
+  tool: Subject,
+  targets: readonly Target[],
+): Ruled | undefined {
+  if (tool.effect !== 'edit' || tool.name === 'write_file') return undefined;
+  const ruled = verdict(readingRules(policy, tool), targets);
+  return ruled?.decision === 'allow' ? undefined : ruled;
+}
+
+/** Returns the rules and permissions that apply to the tool in this workspace. */
+function applicableTo(
+  { rules, grants, root }: Policy,
+  { name, fullName = name }: Pick<Subject, 'name' | 'fullName'>,
+  preview?: Preview,
+): Applicable {
+  const names = [name, fullName];
+  const applies = (rule: PolicyRule): boolean =>
+    countsIn(rule, root) && isAbout(rule, names, preview);
+  return { names, rules: rules.filter(applies), grants: grants.filter(applies) };
+}
+
+/**
+ * Returns the rules that decide which files a call of this tool may show to the model. These are the rules for
+ * `read_file`. A permission for the tool counts only if the rule is also about the tool, as a rule for `*` is.
+ */
+function readingRules(policy: Policy, tool: Subject): Applicable {
+  const reading = applicableTo(policy, { name: READ_TOOL });
+  return { ...reading, grants: [...reading.grants, ...applicableTo(policy, tool).grants] };
 }
 
 /**
  * Returns a function that takes the real path of a file or folder. The function returns whether the result of a tool
  * may contain it. Returns undefined instead if the result may contain all files, or if the tool has another effect than
- * `read`. Only rules with a pattern apply: those for the tool and those for `read_file`. If a person has approved the call,
- * `approved` is true, and the result may contain files for which a rule asks.
+ * `read`. The rules for the tool and those for `read_file` apply. If a person has approved the call, `approved` is
+ * true, and the result may contain files for which a rule asks.
  */
 export function resultFilter(
   policy: Policy,
   tool: Subject,
   approved: boolean,
 ): ((file: string) => boolean) | undefined {
+  if (tool.effect !== 'read') return undefined;
   const asks = policy.mode !== 'yolo' && !approved;
-  const lists = [tool.name, READ_TOOL]
-    .map((name) => fileRules(policy, name))
-    .filter((rules) => rules.some(({ decision }) => decision !== 'allow'))
-    .map((rules) =>
-      rules
-        .toReversed()
-        .map(({ pattern, decision }) => ({ decision, fits: pathMatcher(pattern ?? '') })),
-    );
-  if (tool.effect !== 'read' || lists.length === 0) return undefined;
+  const lists = [applicableTo(policy, tool), readingRules(policy, tool)].filter((applicable) =>
+    applicable.rules.some(
+      (rule) =>
+        rule.decision === 'deny' ||
+        (asks && rule.decision === 'ask' && !answerTo(rule, applicable, isWhole, () => false)),
+    ),
+  );
+  if (lists.length === 0) return undefined;
   const root = realPath(policy.root);
-  return (file) => {
-    const name = relative(root, file);
-    return lists.every((rules) => {
-      const rule = rules.find(({ fits, decision }) => (fits ? fits(name) : decision !== 'allow'));
-      return rule?.decision === 'ask' ? !asks : rule?.decision !== 'deny';
+  const kind = { ...FILES, matcher: remembered(FILES.matcher) };
+  return (file) =>
+    lists.every((applicable) => {
+      const ruled = verdict(applicable, [{ kind, names: [relative(root, file)] }]);
+      return ruled?.decision === 'ask' ? !asks : ruled?.decision !== 'deny';
     });
-  };
 }
 
 /**
  * Returns a function that takes the real path of a file or folder. The function returns whether all tools that read
- * files may read it without approval. Returns undefined if they may read all files. If a rule without a pattern asks
- * about one of these tools or denies it, the function accepts no file.
+ * files may read it without approval. Returns undefined if they may read all files.
  */
 export function readFilter(policy: Policy): ((file: string) => boolean) | undefined {
-  const readers = [READ_TOOL, ...FOLDER_TOOLS];
-  const restricts = policy.rules.some(
-    (rule) =>
-      rule.pattern === undefined &&
-      rule.decision !== 'allow' &&
-      countsIn(rule, policy.root) &&
-      readers.some((name) => isAbout(rule, name, undefined)),
-  );
-  if (restricts) return () => false;
-  const filters = readers
+  const filters = [READ_TOOL, ...FOLDER_TOOLS]
     .map((name) => resultFilter(policy, { name, effect: 'read' }, false))
     .filter((filter) => filter !== undefined);
   return filters.length === 0 ? undefined : (file) => filters.every((shows) => shows(file));
@@ -251,12 +285,6 @@ function inMode(mode: ApprovalMode, { name, effect }: Subject, ruled: Ruled | un
   return { decision: 'ask', reason: `${name} needs approval in ${mode} mode` };
 }
 
-/** The decision of the rules. */
-interface Ruled extends Verdict {
-  /** True if the call needs approval because it is uncertain whether a rule denies it. */
-  readonly mayBeDenied?: boolean;
-}
-
 /**
  * Returns whether the rule applies in this workspace. A saved rule applies only in the workspace where it was added,
  * because `./build.sh` is a different program in another workspace.
@@ -265,114 +293,70 @@ function countsIn({ workspace }: PolicyRule, root: string): boolean {
   return workspace === undefined || workspace === root;
 }
 
-function isAbout(rule: PolicyRule, name: string, preview: Preview | undefined): boolean {
+function isAbout(
+  rule: PolicyRule,
+  names: readonly string[],
+  preview: Preview | undefined,
+): boolean {
   // A rule that allows `a__*` matches the tools of the server `a`, but not the tools of a server with the name `a__b`.
   const server = /^([^*?]+)__\*$/.exec(rule.tool)?.[1];
   if (rule.decision === 'allow' && server !== undefined && preview?.kind === 'mcp') {
     return preview.server === server;
   }
-  return matchesName(rule.tool, name);
-}
-
-function said(rule: PolicyRule): Verdict {
-  const what = rule.pattern === undefined ? rule.tool : `${rule.tool} "${rule.pattern}"`;
-  const verb = { allow: 'allows', ask: 'asks before', deny: 'denies' }[rule.decision];
-  return { decision: rule.decision, reason: `a rule ${verb} ${what}` };
-}
-
-function severityOf(ruled: Ruled | undefined): number {
-  if (ruled?.mayBeDenied) return 3;
-  return { allow: 0, byMode: 1, ask: 2, deny: 4 }[ruled?.decision ?? 'byMode'];
-}
-
-/**
- * Returns the strictest decision. An undefined decision means that the mode decides. It is stricter than `allow`, and
- * less strict than `ask`.
- */
-function strictest(verdicts: readonly (Ruled | undefined)[]): Ruled | undefined {
-  return verdicts.reduce(
-    (worst, one) => (severityOf(one) > severityOf(worst) ? one : worst),
-    verdicts[0],
-  );
-}
-
-// Rules for the shell
-
-interface ShellRule {
-  readonly rule: PolicyRule;
-  /** The parsed pattern, or undefined if the rule has no pattern or an invalid pattern. */
-  readonly pattern: Pattern | undefined;
-}
-
-function shellVerdict(rules: readonly PolicyRule[], text: string): Ruled | undefined {
-  const { commands, writes, problem } = parseCommandLine(text);
-  const latestFirst = rules.toReversed().map((rule) => {
-    return { rule, pattern: rule.pattern === undefined ? undefined : parsePattern(rule.pattern) };
-  });
-  const each = commands.map((command) => commandVerdict(latestFirst, command));
-  const worst = strictest(each);
-  if (worst?.decision === 'deny') return worst;
-  if (problem === undefined && writes.length === 0 && commands.length > 0) return worst;
-  // A rule without a pattern applies to every command line, even to a line that cannot be parsed.
-  const whole = rules.findLastIndex((rule) => rule.pattern === undefined);
-  const later = rules.slice(whole + 1);
-  const denies = later.some((rule) => rule.decision === 'deny');
-  if (problem !== undefined && later.some((rule) => rule.decision !== 'allow')) {
-    return { decision: 'ask', reason: problem, mayBeDenied: denies };
-  }
-  if (whole >= 0)
-    return strictest([said(rules[whole]!), ...each.filter((one) => one !== undefined)]);
-  if (worst?.decision !== 'allow') return worst;
-  return { decision: 'ask', reason: problem ?? `the command writes ${writes.join(', ')}` };
-}
-
-function commandVerdict(
-  latestFirst: readonly ShellRule[],
-  command: SimpleCommand,
-): Ruled | undefined {
-  for (const { rule, pattern } of latestFirst) {
-    if (rule.pattern === undefined) return said(rule);
-    if (rule.decision === 'allow') {
-      if (pattern && covers(pattern, command)) return said(rule);
-      continue;
-    }
-    const concern = pattern ? concerns(pattern, command) : 'maybe';
-    if (concern === 'yes') return said(rule);
-    if (concern === 'maybe') {
-      const reason = `the command may match this rule: ${said(rule).reason}`;
-      return { decision: 'ask', reason, mayBeDenied: rule.decision === 'deny' };
-    }
-  }
-  return undefined;
+  return names.some((name) => matchesName(rule.tool, name));
 }
 
 // Rules for paths, hosts and other calls
 
-/** A file, host or helper that a call uses, with every name that a pattern may match. */
-interface Target {
-  readonly names: readonly string[];
+/** What a pattern for one kind of target means. */
+interface TargetKind {
   /** Compiles a pattern. Returns undefined if the pattern is invalid. */
   readonly matcher: (pattern: string) => ((name: string) => boolean) | undefined;
+  /** Returns whether the pattern matches only one name. */
+  readonly isLiteral: (pattern: string) => boolean;
 }
 
-function verdict(rules: readonly PolicyRule[], targets: readonly Target[]): Verdict | undefined {
+/** A file, host or helper that a call uses, with every name that a pattern may match. */
+interface Target {
+  readonly kind: TargetKind;
+  readonly names: readonly string[];
+}
+
+const FILES: TargetKind = { matcher: pathMatcher, isLiteral: isLiteralPath };
+const HELPERS: TargetKind = { matcher: nameMatcher, isLiteral: isLiteralName };
+const HOSTS: TargetKind = {
+  matcher: (pattern) => nameMatcher(hostPattern(pattern) ?? pattern),
+  isLiteral: isLiteralName,
+};
+
+function verdict(applicable: Applicable, targets: readonly Target[]): Verdict | undefined {
   if (targets.length === 0) {
     // The call has no file or host that a pattern could match. To be safe, a rule with a pattern never allows such a
     // call, but asks or denies as if it matched.
-    const rule = rules.findLast((one) => one.pattern === undefined || one.decision !== 'allow');
-    return rule && said(rule);
+    const matches = (rule: PolicyRule): boolean => isWhole(rule) || rule.decision !== 'allow';
+    return partVerdict(applicable, matches, () => false);
   }
   return strictest(
-    targets.map(({ names, matcher }) => {
-      const rule = rules.findLast(({ pattern, decision }) => {
-        if (pattern === undefined) return true;
-        const fits = matcher(pattern);
-        if (!fits) return decision !== 'allow';
-        return decision === 'allow' ? names.every(fits) : names.some(fits);
-      });
-      return rule && said(rule);
-    }),
+    targets.map((target) =>
+      partVerdict(
+        applicable,
+        (rule) => matchesTarget(rule, target),
+        (grant, rule) => grant === rule || target.kind.isLiteral(grant),
+      ),
+    ),
   );
+}
+
+function isWhole({ pattern }: PolicyRule): boolean {
+  return pattern === undefined;
+}
+
+function matchesTarget(rule: PolicyRule, { names, kind }: Target): boolean {
+  if (rule.pattern === undefined) return true;
+  const fits = kind.matcher(rule.pattern);
+  if (!fits) return rule.decision !== 'allow';
+  if (rule.decision === 'allow') return names.every(fits);
+  return names.some((name) => fits(name) || (BUILT_IN.includes(rule) && fits(comparable(name))));
 }
 
 function targetsOf(
@@ -384,15 +368,14 @@ function targetsOf(
 ): Target[] {
   if (tool.name === FETCH_TOOL) {
     const host = hostOf(args);
-    const matcher = (pattern: string) => nameMatcher(pattern.toLowerCase());
-    return host === undefined ? [] : [{ names: [host], matcher }];
+    return host === undefined ? [] : [{ kind: HOSTS, names: [host] }];
   }
-  if (tool.name === TASK_TOOL) return [{ names: [helperIn(args)], matcher: nameMatcher }];
+  if (tool.name === TASK_TOOL) return [{ kind: HELPERS, names: [helperIn(args)] }];
   const paths = preview?.kind === 'edit' ? preview.diffs.map((diff) => diff.file_path) : [];
   if (typeof args['path'] === 'string') paths.push(args['path']);
   else if (FOLDER_TOOLS.has(tool.name)) paths.push('.');
   paths.push(...files);
-  return paths.map((file) => ({ names: namesOf(root, file), matcher: pathMatcher }));
+  return paths.map((file) => ({ kind: FILES, names: namesOf(root, file) }));
 }
 
 /** Returns the command line of a shell call. */
@@ -403,7 +386,7 @@ export function commandOf({ command }: JsonObject): string {
 /** Returns the host of a `fetch_url` call, or undefined if its URL is not valid or has no host. */
 export function hostOf({ url }: JsonObject): string | undefined {
   if (typeof url !== 'string') return undefined;
-  return URL.parse(url)?.hostname.toLowerCase().replace(/\.$/, '') || undefined;
+  return trimEndOf(URL.parse(url)?.hostname.toLowerCase() ?? '', '.') || undefined;
 }
 
 /** Returns the name of the helper in a `task` call. A call without a name starts the default helper. */
@@ -422,6 +405,18 @@ function pathMatcher(pattern: string): ((file: string) => boolean) | undefined {
     if (error instanceof FileError) return undefined;
     throw error;
   }
+}
+
+/** Returns the function with its results kept, for the many files of one result. */
+function remembered<T>(make: (pattern: string) => T): (pattern: string) => T {
+  const made = new Map<string, T>();
+  return (pattern) => {
+    const known = made.get(pattern);
+    if (known !== undefined) return known;
+    const value = make(pattern);
+    made.set(pattern, value);
+    return value;
+  };
 }
 
 /**

@@ -7,7 +7,7 @@ export type ApprovalMode = z.infer<typeof ApprovalMode>;
 export const PolicyDecision = z.enum(['allow', 'ask', 'deny']);
 export type PolicyDecision = z.infer<typeof PolicyDecision>;
 
-/** A policy rule. The last rule that matches a call decides. */
+/** A policy rule. The last rule that matches a call decides, except for permissions (verdict.ts). */
 export const PolicyRule = z.strictObject({
   tool: z
     .string()
@@ -21,13 +21,15 @@ export const PolicyRule = z.strictObject({
     .max(4096)
     .optional()
     .describe(
-      'For the shell: the first words of a command ("git status"). For tools with paths: a glob relative to the workspace ("src/**"); a pattern for read_file also applies to the results of search, glob and list_directory. For fetch_url: a host. For task: the name of a helper. Default: every call matches.',
+      'For the shell: the first words of a command ("git status"). For tools with paths: a glob relative to the workspace ("src/**"); a rule for read_file also applies to the results of search, glob and list_directory. For fetch_url: a host ("*.example.com"). For task: the name of a helper. Default: every call matches.',
     ),
   decision: PolicyDecision.describe('The decision about a call that matches.'),
   workspace: z
     .string()
     .max(4096)
     .optional()
-    .describe('The folder of the workspace in which the rule applies. Default: every workspace.'),
+    .describe(
+      'The folder of the workspace in which the rule applies. Default: every workspace. A rule that allows something and has this field is a permission, as "Always allow" saves it. It does not override rules that deny.',
+    ),
 });
 export type PolicyRule = z.infer<typeof PolicyRule>;

@@ -32,7 +32,7 @@ async function listOf({ run, agent }: CommandContext): Promise<string> {
     .map(([title, rules]) => [title, rules.filter(({ decision }) => decision === 'allow')] as const)
     .filter(([, rules]) => rules.length > 0);
   if (shown.length === 0) {
-    return 'Nothing is always allowed. "Always allow" in the question about a call adds a permission.';
+    return 'There are no permissions. To add one, choose "Always allow" when the agent asks about a call.';
   }
   const lines = shown.flatMap(([title, rules]) =>
     [title].concat(rules.map((rule) => `  ${grantId(rule)}  ${grantText(rule)}`)),

@@ -39,7 +39,8 @@ export function takesArguments(line: string): boolean {
         if (end === -1) return false;
         at = end;
       } else if (piece.startsWith('\\\n', at)) {
-        // Bash joins the two lines. In the middle of a word, this could make an operator of two characters.
+        // Bash joins the two lines. Unless a blank comes before the backslash, the characters on both sides could form
+        // an operator, such as `<<`.
         if (!/[ \t\n]/.test(piece.charAt(at - 1))) return false;
         at += 2;
       } else {

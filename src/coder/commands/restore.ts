@@ -49,7 +49,7 @@ async function checkpointsOf({ agent }: CommandContext): Promise<Checkpoints> {
   const checkpoints = await agent.checkpoints();
   if (checkpoints) return checkpoints;
   throw new CommandError(
-    'Checkpoints are not available, because git is not installed or there are too many files.',
+    'Checkpoints are not available. The usual cause is that git is not installed.',
   );
 }
 

@@ -12,6 +12,7 @@ import {
   contentText,
   type ContentPart,
   createRunner,
+  type State,
 } from '../../agent/index.ts';
 import { BoundedMap, defined } from '../../base/index.ts';
 import {
@@ -30,6 +31,7 @@ import { callWith, type RequestHandler } from '../../tasks/index.ts';
 import { APP } from '../session/workspace-agent.ts';
 import { CheckpointError } from '../checkpoints/checkpoints.ts';
 import type { Workspace } from '../files/workspace.ts';
+import { policyOf } from '../approval/guard.ts';
 import { SHELL_TOOL } from '../approval/policy.ts';
 import { mentionsIn, messageContext } from '../session/context.ts';
 import { ignoredFile } from '../session/notices.ts';
@@ -88,11 +90,18 @@ export interface ReadMessage {
   readonly aside: boolean;
   /** Calls to make before the model is called. */
   readonly opening: readonly ToolCallRequest[];
-  /**
-   * Returns the content of the message and of the files that the message mentions. The files are read from `files`, by
-   * default from the workspace on disk.
-   */
-  readonly parts: (signal: AbortSignal, files?: Workspace) => Promise<readonly ContentPart[]>;
+  /** Returns the content of the message and of the files that the message mentions. */
+  readonly parts: (signal: AbortSignal, sender: MessageSender) => Promise<readonly ContentPart[]>;
+}
+
+/** Who has sent a message. This decides which of the files that the message mentions are read. */
+export interface MessageSender {
+  /** The state of the session. */
+  readonly state: State;
+  /** Whether the sender may approve calls. */
+  readonly mayApprove: boolean;
+  /** Where the files are read. Default: the workspace on disk. */
+  readonly files?: Workspace;
 }
 
 export type Commands = ReturnType<typeof createCommands>;
@@ -235,7 +244,7 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
         agent,
         aside: false,
         opening: [...shell.map(shellCall), ...(await resourceCalls(parts, agent))],
-        parts: (signal, files) => withContext(parts, agent, signal, files),
+        parts: (signal, sender) => withContext(parts, agent, signal, sender),
       });
       if (first?.kind !== 'text' || !first.text.startsWith('/')) return said(message.parts);
       // Wait for the server's prompts, because an unknown prompt would be treated as text.
@@ -249,9 +258,9 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
       }
       const content = typed.kind === 'command' ? typed.command.content : undefined;
       if (typed.kind === 'command' && content) {
-        const parts: ReadMessage['parts'] = async (signal, files) => [
+        const parts: ReadMessage['parts'] = async (signal, sender) => [
           ...(await content(typed.args, signal)),
-          ...(await withContext(others, agent, signal, files)),
+          ...(await withContext(others, agent, signal, sender)),
         ];
         return { agent, aside: false, opening: [], parts };
       }
@@ -321,10 +330,12 @@ async function resourceCalls(
 
 async function withContext(
   given: Message['parts'],
-  { workspace }: WorkspaceAgent,
+  { workspace, root, mode, loosest, savedRules }: WorkspaceAgent,
   signal: AbortSignal,
-  files = workspace,
+  { state, mayApprove, files = workspace }: MessageSender,
 ): Promise<ContentPart[]> {
-  const { parts, problems } = await messageContext(given, files, signal);
+  const guard = { root, mode, loosest, rules: savedRules.current() };
+  const access = { policy: policyOf(guard, { get: (key) => state[key] }), mayApprove };
+  const { parts, problems } = await messageContext(given, files, access, signal);
   return [...parts, ...problems.map((text): ContentPart => ({ kind: 'text', text: `[${text}]` }))];
 }

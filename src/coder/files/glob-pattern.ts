@@ -126,6 +126,11 @@ export function literalGlob(path: string): string {
   return path.replaceAll(/[\\*?[\]{}]/g, '\\$&');
 }
 
+/** Returns whether the pattern, compiled with `anchored`, matches exactly one path. */
+export function isLiteralPath(pattern: string): boolean {
+  return !/[*?[\]{}]/.test(pattern.replaceAll(/\\./gs, ''));
+}
+
 /** Returns whether the name, used as a pattern of `matchesName`, matches only itself. */
 export function isLiteralName(name: string): boolean {
   return !/[*?]/.test(name);

@@ -39,7 +39,7 @@ export function checkPath(path: string, platform: NodeJS.Platform = SYSTEM): voi
     if (Buffer.byteLength(name) > MAX_NAME_BYTES) {
       refuse(`contains a name that is longer than ${MAX_NAME_BYTES} bytes`);
     }
-    if (platform === 'win32' && WINDOWS_DEVICE.test(name)) refuse('is the name of a device');
+    if (platform === 'win32' && WINDOWS_DEVICE.test(name)) refuse('contains the name of a device');
   }
   // On Windows, a colon selects another stream of the file, except after the drive letter.
   if (platform === 'win32' && path.replace(/^[a-z]:/i, '').includes(':')) {
@@ -65,6 +65,11 @@ export function isOfSystem(path: string): boolean {
 function plain(name: string): string {
   const [base = ''] = name.normalize('NFKC').replace(INVISIBLE, '').split(':', 1);
   return trimEndOf(base, '. ').toLowerCase();
+}
+
+/** Returns a path with slashes in which each name has the form of `plain`. */
+export function comparable(way: string): string {
+  return way.split('/').map(plain).join('/');
 }
 
 /**

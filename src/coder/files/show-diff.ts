@@ -1,11 +1,14 @@
-/** The diff of a changed file, for people. Long content is truncated, with a note. */
+/**
+ * The diff of a changed file, for people. Long content is truncated, with a note. If more than the content changes, the
+ * diff starts with the header lines of git. They say that the file is moved or removed, or becomes executable.
+ */
 import { basename } from 'node:path';
-import { formatPatch, structuredPatch } from 'diff';
+import { formatPatch, structuredPatch, type StructuredPatch } from 'diff';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
 import { cutText } from '../../base/index.ts';
 import { binaryNote, noDiffNote, truncatedNote } from '../../protocol/schema-free/index.ts';
 import { binaryKind } from './text.ts';
-import type { Change } from './write.ts';
+import { modesOf, RUN_BITS, type Change } from './write.ts';
 
 /** Maximum length of the old content, and of the new content. A person can edit only complete new content. */
 const MAX_CONTENT = 256 * 1024;
@@ -19,23 +22,25 @@ const MAX_DIFF_MS = 1000;
  * path for the header of the diff.
  */
 export function fileDiff(
-  { path, before, after }: Change,
+  change: Change,
   show: (path: string) => string,
   movedFrom?: string,
 ): FileDiff {
+  const { path, before, after } = change;
   const old = before === undefined ? undefined : readable(before.bytes);
-  const next = after === undefined ? '' : readable(after);
+  const next = after === undefined ? '' : readable(after, before?.bytes);
+  const header = headerOf(
+    change,
+    before === undefined ? '/dev/null' : `a/${show(movedFrom ?? path)}`,
+    after === undefined ? '/dev/null' : `b/${show(path)}`,
+    movedFrom !== undefined,
+  );
   return {
     file_name: basename(path),
     file_path: path,
     ...(old !== undefined && { old_content: cut(old, MAX_CONTENT) }),
     new_content: cut(next, MAX_CONTENT),
-    formatted_diff: formatDiff(
-      before === undefined ? '/dev/null' : `a/${show(movedFrom ?? path)}`,
-      after === undefined ? '/dev/null' : `b/${show(path)}`,
-      old ?? '',
-      next,
-    ),
+    formatted_diff: formatDiff(header, old ?? '', next),
   };
 }
 
@@ -45,18 +50,42 @@ export function isShownWhole({ after }: Change): boolean {
   return after.toString().length <= MAX_CONTENT;
 }
 
-function formatDiff(oldName: string, newName: string, old: string, next: string): string {
-  const patch = structuredPatch(oldName, newName, old, next, undefined, undefined, {
+interface Header extends Omit<StructuredPatch, 'hunks'> {
+  readonly oldFileName: string;
+  readonly newFileName: string;
+}
+
+/** Returns the header of a diff. It has the form of git if it says more than the two names. */
+function headerOf(
+  change: Change,
+  oldFileName: string,
+  newFileName: string,
+  isRename: boolean,
+): Header {
+  const { old, next } = modesOf(change);
+  const isCreate = old === undefined;
+  const isDelete = next === undefined;
+  const names = { oldFileName, newFileName, oldHeader: undefined, newHeader: undefined };
+  const isPlain = isCreate ? ((next ?? 0) & RUN_BITS) === 0 : old === next && !isRename;
+  if (isPlain) return names;
+  const modes = old === next ? {} : { oldMode: old?.toString(8), newMode: next?.toString(8) };
+  return { ...names, ...modes, isGit: true, isRename, isCreate, isDelete };
+}
+
+function formatDiff(header: Header, old: string, next: string): string {
+  const { oldFileName, newFileName } = header;
+  const patch = structuredPatch(oldFileName, newFileName, old, next, undefined, undefined, {
     context: 3,
     maxEditLength: MAX_DIFFERENCES,
     timeout: MAX_DIFF_MS,
   });
+  const options = { includeIndex: false, includeUnderline: false, includeFileHeaders: true };
   if (patch === undefined) {
     const lines = (text: string): number => text.split('\n').length;
-    return `--- ${oldName}\n+++ ${newName}\n${noDiffNote(lines(old), lines(next))}`;
+    const start = formatPatch({ ...header, hunks: [] }, options);
+    return start + noDiffNote(lines(old), lines(next));
   }
-  const headers = { includeIndex: false, includeUnderline: false, includeFileHeaders: true };
-  return cut(formatPatch(patch, headers), MAX_DIFF);
+  return cut(formatPatch({ ...header, hunks: patch.hunks }, options), MAX_DIFF);
 }
 
 /** Truncates a text, at the end of a line if possible, and adds a note. */
@@ -68,7 +97,14 @@ function cut(text: string, limit: number): string {
   return `${whole}${truncatedNote(text.length - whole.length)}`;
 }
 
-function readable(bytes: Buffer): string {
+/**
+ * Returns the text of a file, or a note if the file is binary. If `before` is another binary file with the same note,
+ * the note says so. Otherwise the two files would look the same.
+ */
+function readable(bytes: Buffer, before?: Buffer): string {
   const kind = binaryKind(bytes);
-  return kind === undefined ? bytes.toString() : binaryNote(kind, bytes.length);
+  if (kind === undefined) return bytes.toString();
+  const note = binaryNote(kind, bytes.length);
+  const looksSame = before !== undefined && readable(before) === note && !before.equals(bytes);
+  return looksSame ? binaryNote(`another ${kind}`, bytes.length) : note;
 }

@@ -24,7 +24,9 @@ import { isInside, protectedName } from './path-rules.ts';
 
 const MODE_BITS = 0o7777;
 const READ_BITS = 0o444;
-const RUN_BITS = 0o111;
+export const RUN_BITS = 0o111;
+/** The mode of a new file without its permission bits. */
+const REGULAR_FILE = 0o100000;
 
 /** The content of a file at the time of reading. */
 export interface Snapshot {
@@ -350,6 +352,18 @@ async function writeTemporary(
 function modeLike(mode: number, executable: boolean | undefined): number {
   if (executable === undefined) return mode;
   return executable ? mode | ((mode & READ_BITS) >> 2) : mode & ~RUN_BITS;
+}
+
+/**
+ * Returns the mode of the file before and after the change. A mode is undefined if the file does not exist then. The
+ * mode of a new file that is not moved is without the user's umask.
+ */
+export function modesOf({ before, after, executable, like }: Change) {
+  const old = before && Number(before.stats.mode);
+  if (after === undefined) return { old, next: undefined };
+  const model = (before ?? like)?.stats.mode;
+  const created = REGULAR_FILE | (executable === true ? 0o755 : 0o644);
+  return { old, next: model === undefined ? created : modeLike(Number(model), executable) };
 }
 
 async function undo({ change, place: { folder, name }, editor }: Staged): Promise<void> {

@@ -28,7 +28,7 @@ import {
 } from '../../agent/index.ts';
 import { matchesName } from '../files/glob-pattern.ts';
 import type { Hook, Settings } from '../settings/schema.ts';
-import { newContentOf } from '../tools/tool.ts';
+import { newContentOf, toolNames } from '../tools/tool.ts';
 import { runHook, type HookPlace } from './run-hook.ts';
 
 export interface HooksOptions extends HookPlace {
@@ -71,12 +71,13 @@ export function openHooks({ hooks = {}, agent, ...options }: HooksOptions) {
     return undefined;
   }
 
-  const about = (name: string) => (hook: Hook) => matchesName(hook.tool ?? '*', name);
+  const about = (tool: Tool) => (hook: Hook) =>
+    toolNames(tool).some((name) => matchesName(hook.tool ?? '*', name));
 
   /** Runs the hooks of a tool call. `more` is added to their input. */
   function decideOn(
     event: 'beforeTool' | 'afterTool',
-    tool: string,
+    tool: Tool,
     args: JsonObject,
     context: ToolContext,
     more: JsonObject,
@@ -86,7 +87,7 @@ export function openHooks({ hooks = {}, agent, ...options }: HooksOptions) {
       session: context.session.id,
       ...(context.agent !== agent && { helper: context.agent }),
       callId: context.callId,
-      tool,
+      tool: tool.name,
       arguments: args,
       ...more,
     };
@@ -94,28 +95,28 @@ export function openHooks({ hooks = {}, agent, ...options }: HooksOptions) {
   }
 
   /** Throws if a hook refuses the call. */
-  async function before({ name }: Tool, args: JsonObject, context: ToolContext): Promise<void> {
+  async function before(tool: Tool, args: JsonObject, context: ToolContext): Promise<void> {
     // If a person has replaced the content of an edit, the hook gets the new content.
     const replaced = defined({ newContent: newContentOf(context.confirmation) });
-    const reason = await decideOn('beforeTool', name, args, context, replaced);
+    const reason = await decideOn('beforeTool', tool, args, context, replaced);
     if (reason !== undefined) throw new ToolError('denied', `a hook refused this call: ${reason}`);
   }
 
   async function after(
-    { name }: Tool,
+    tool: Tool,
     args: JsonObject,
     context: ToolContext,
     { failed, value }: { readonly failed: boolean; readonly value: unknown },
   ): Promise<string | undefined> {
     const result = { failed, ...resultFor(value) };
-    const reason = await decideOn('afterTool', name, args, context, result);
-    if (reason !== undefined) options.said(name, shorten(oneLine(reason), MAX_NOTICE));
+    const reason = await decideOn('afterTool', tool, args, context, result);
+    if (reason !== undefined) options.said(tool.name, shorten(oneLine(reason), MAX_NOTICE));
     return reason;
   }
 
   /** Returns the tool with the hooks of its calls. */
   function hooked(tool: Tool): Tool {
-    if (![...beforeTool, ...afterTool].some(about(tool.name))) return tool;
+    if (![...beforeTool, ...afterTool].some(about(tool))) return tool;
     return {
       ...tool,
       async confirm(args, context) {

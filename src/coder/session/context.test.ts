@@ -4,10 +4,16 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { mentionsIn, messageContext } from './context.ts';
+import { rulesFrom } from '../approval/policy.ts';
+import type { PolicyRule } from '../approval/rule.ts';
+import { mentionsIn, messageContext, type FileAccess } from './context.ts';
 import { openWorkspace } from '../files/workspace.ts';
 
 const PNG = Buffer.from('\x89PNG\r\n\x1a\n0000', 'latin1');
+
+function accessIn(root: string, rules: readonly PolicyRule[] = [], mayApprove = false): FileAccess {
+  return { policy: { mode: 'ask', root, ...rulesFrom(rules) }, mayApprove };
+}
 
 async function opened(t: TestContext) {
   const root = await realpath(await mkdtemp(path.join(tmpdir(), 'parley-context-')));
@@ -21,8 +27,9 @@ async function opened(t: TestContext) {
   await put('a.txt', 'alpha\n');
   await put('src/my file.ts', 'blank');
   const workspace = await openWorkspace([folder]);
-  const expand = async (text: string) => {
-    const { parts, problems } = await messageContext([{ kind: 'text', text }], workspace);
+  const expand = async (text: string, rules: readonly PolicyRule[] = [], mayApprove = false) => {
+    const access = accessIn(folder, rules, mayApprove);
+    const { parts, problems } = await messageContext([{ kind: 'text', text }], workspace, access);
     return {
       texts: parts.map((part) => (part.kind === 'text' ? part.text : part.kind)),
       parts,
@@ -137,6 +144,7 @@ test('long files are cut and say so, large pictures are left out and said', asyn
 
 test("a message's text, files, pictures, addresses and data all arrive", async (t) => {
   const { at, workspace, root } = await opened(t);
+  const access = accessIn(at('.'));
   const base64 = (text: string) => Buffer.from(text).toString('base64');
   const { parts, problems } = await messageContext(
     [
@@ -155,6 +163,7 @@ test("a message's text, files, pictures, addresses and data all arrive", async (
       { kind: 'data', data: { a: 1 } },
     ],
     workspace,
+    access,
   );
   assert.deepEqual(parts, [
     { kind: 'text', text: 'see @a.txt' },
@@ -172,4 +181,58 @@ test("a message's text, files, pictures, addresses and data all arrive", async (
     { kind: 'text', text: '[File meta at http://169.254.169.254/latest, not fetched]' },
   ]);
   assert.match(problems.join(), /outside/);
+});
+
+const DENIED: PolicyRule[] = [{ tool: 'read_file', pattern: 'secrets/**', decision: 'deny' }];
+
+test('a file that a rule denies is not added, under none of its names', async (t) => {
+  const { expand, put, at } = await opened(t);
+  await put('secrets/key', 'hush');
+  await put('open/key', 'fine');
+  await symlink('secrets/key', at('link'));
+  await symlink('open/key', at('other'));
+  const why = 'was left out: a rule denies read_file "secrets/**"';
+  for (const name of [
+    'secrets/key',
+    './open/../secrets/key',
+    'secrets/absent',
+    at('secrets/key'),
+  ]) {
+    const { texts, problems } = await expand(`see @${name}.`, DENIED, true);
+    assert.equal(texts.length, 1);
+    assert.equal(problems.length, 1);
+    assert.ok(problems[0]?.startsWith('secrets/') && problems[0].endsWith(why), problems[0]);
+  }
+  const linked = await expand('@link @other', DENIED, true);
+  assert.deepEqual(linked.problems, [`link ${why}`]);
+  assert.deepEqual(linked.texts.slice(1), ['[File open/key]\nfine\n[End of open/key]']);
+  const byLink: PolicyRule[] = [{ tool: 'read_file', pattern: 'other', decision: 'deny' }];
+  assert.equal((await expand('@other', byLink)).texts.length, 1);
+  const all: PolicyRule[] = [{ tool: 'read_file', decision: 'deny' }];
+  assert.equal((await expand('@a.txt', all, true)).texts.length, 1);
+});
+
+test('a folder is listed without the files that a rule protects', async (t) => {
+  const { expand, put } = await opened(t);
+  await put('docs/a.md', '');
+  await put('docs/b.key', '');
+  const rules: PolicyRule[] = [{ tool: 'read_file', pattern: '**/*.key', decision: 'deny' }];
+  const { texts } = await expand('@docs', rules);
+  assert.equal(texts[1], '[Folder docs]\na.md\n[files that a rule protects are left out]');
+  const listing: PolicyRule[] = [{ tool: 'list_directory', pattern: 'docs', decision: 'deny' }];
+  const { texts: none, problems } = await expand('@docs', listing);
+  assert.deepEqual(none, ['@docs']);
+  assert.deepEqual(problems, ['docs was left out: a rule denies list_directory "docs"']);
+});
+
+test('a file for which a rule asks is added if the sender may approve calls', async (t) => {
+  const { expand, put } = await opened(t);
+  await put('secrets/key', 'hush');
+  const rules: PolicyRule[] = [{ tool: 'read_file', pattern: 'secrets/**', decision: 'ask' }];
+  assert.match((await expand('@secrets/key', rules, true)).texts.join(), /hush/);
+  const { texts, problems } = await expand('@secrets/key', rules, false);
+  assert.deepEqual(texts, ['@secrets/key']);
+  assert.deepEqual(problems, [
+    'secrets/key was left out: a rule asks before read_file "secrets/**", and the sender of the message may not approve calls',
+  ]);
 });

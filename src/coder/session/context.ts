@@ -9,16 +9,21 @@
  * Files in the parts of a message are added in the same way. Images, PDF documents and text are added with their
  * content. Of any other file, and of an image or document that is too large, only the name and the size are added. A
  * `file:` URI in the workspace is read. Other addresses are passed to the model, but never fetched.
+ *
+ * The rules for `read_file` and `list_directory` apply to the files and folders of the workspace.
  */
 import { opendir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { cutText, imageType, MAX_IMAGE_BYTES, sizeOf } from '../../base/index.ts';
 import { fileURLToPath } from 'node:url';
 import type { ContentPart } from '../../agent/index.ts';
 import { fromA2AParts } from '../../bridge/index.ts';
 import type { Part as A2APart } from '../../protocol/index.ts';
+import { decide, resultFilter, type Policy, type Subject } from '../approval/policy.ts';
 import { FileError } from '../files/file-error.ts';
 import { binaryKind } from '../files/text.ts';
 import type { Workspace } from '../files/workspace.ts';
+import { LEFT_OUT } from '../tools/tool.ts';
 
 /** Maximum size of the text of one file. Only the beginning of a longer text is used. */
 const MAX_TEXT_BYTES = 256 * 1024;
@@ -32,6 +37,17 @@ const MAX_ENTRIES = 200;
 /** Maximum number of entries of a folder that are read. */
 const MAX_SCANNED = 10_000;
 
+/** The tools whose rules apply. */
+const READ: Subject = { name: 'read_file', effect: 'read' };
+const LIST: Subject = { name: 'list_directory', effect: 'read' };
+
+/** What decides which files a message may add. */
+export interface FileAccess {
+  readonly policy: Policy;
+  /** Whether the sender may approve calls. Then a file for which a rule asks is added, because the sender names it. */
+  readonly mayApprove: boolean;
+}
+
 export interface Context {
   readonly parts: readonly ContentPart[];
   /** One line for each file that could not be added. The model gets these lines. */
@@ -42,9 +58,10 @@ export interface Context {
 export async function messageContext(
   received: readonly A2APart[],
   workspace: Workspace,
+  access: FileAccess,
   signal?: AbortSignal,
 ): Promise<Context> {
-  const collector = createCollector(workspace, signal);
+  const collector = createCollector(workspace, access, signal);
   const said: ContentPart[] = [];
   for (const part of fromA2AParts(received)) {
     switch (part.kind) {
@@ -91,10 +108,18 @@ function readings(mention: string): string[] {
   return names.filter((name) => name !== '');
 }
 
-function createCollector(workspace: Workspace, signal: AbortSignal | undefined) {
+function createCollector(
+  workspace: Workspace,
+  { policy, mayApprove }: FileAccess,
+  signal: AbortSignal | undefined,
+) {
   const parts: ContentPart[] = [];
   const problems: string[] = [];
   const seen = new Set<string>();
+  /** The filters of the two tools. A filter is undefined if no rule protects anything. */
+  const filters = new Map(
+    [READ, LIST].map((tool) => [tool, resultFilter(policy, tool, mayApprove)]),
+  );
   let left = MAX_TOTAL_BYTES;
 
   function addText(name: string, text: string, size: number): void {
@@ -126,8 +151,23 @@ function createCollector(workspace: Workspace, signal: AbortSignal | undefined) 
     }
   }
 
+  /**
+   * Throws if a rule protects a file or folder. `path` is its name in the message, and `real` its real path, if it is
+   * known. It is called before the file is opened too, so that the error does not reveal whether the file exists.
+   */
+  function check(tool: Subject, path: string, real: readonly string[] = []): void {
+    if (!filters.get(tool)) return;
+    const file = workspace.locate(path);
+    const { decision, reason } = decide(policy, tool, { path: file }, undefined, real);
+    if (decision === 'allow' || (decision === 'ask' && mayApprove)) return;
+    const who = decision === 'ask' ? ', and the sender of the message may not approve calls' : '';
+    throw new FileError('protected', `${workspace.show(file)} was left out: ${reason}${who}`);
+  }
+
   async function addFile(path: string): Promise<void> {
+    check(READ, path);
     await using file = await workspace.openFile(path);
+    check(READ, path, [file.path]);
     if (seen.has(file.path)) return;
     seen.add(file.path);
     const { size } = file;
@@ -137,19 +177,25 @@ function createCollector(workspace: Workspace, signal: AbortSignal | undefined) 
   }
 
   async function addFolder(path: string): Promise<void> {
+    check(LIST, path);
     await using folder = await workspace.openFolder(path);
+    check(LIST, path, [folder.path]);
     if (seen.has(folder.path)) return;
     seen.add(folder.path);
+    const shows = filters.get(LIST);
     const names: string[] = [];
     for await (const entry of await opendir(folder.self)) {
       if (entry.name !== '.git') names.push(entry.isDirectory() ? `${entry.name}/` : entry.name);
       if (names.length >= MAX_SCANNED) break;
     }
     const name = workspace.show(folder.path);
-    const shown = names.toSorted().slice(0, MAX_ENTRIES);
-    const more = names.length > shown.length ? `\n[and ${names.length - shown.length} more]` : '';
-    const list = shown.length === 0 ? '[empty]' : shown.join('\n');
-    parts.push({ kind: 'text', text: `[Folder ${name}]\n${list}${more}` });
+    const allowed = names.filter((each) => shows?.(join(folder.path, each)) !== false);
+    const shown = allowed.toSorted().slice(0, MAX_ENTRIES);
+    const more =
+      allowed.length > shown.length ? `\n[and ${allowed.length - shown.length} more]` : '';
+    const list = shown.length === 0 && !shows ? '[empty]' : shown.join('\n');
+    const note = shows ? `\n${LEFT_OUT}` : '';
+    parts.push({ kind: 'text', text: `[Folder ${name}]\n${list}${more}${note}` });
   }
 
   /** Adds a file or a folder. Returns false if it does not exist or if the path is invalid. */

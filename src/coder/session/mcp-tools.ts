@@ -11,12 +11,14 @@ import {
   type McpResource,
   type McpRoot,
   type McpServerConfig,
+  type McpServerTool,
   type McpToolset,
   mcpToolset,
   type SaveMcpFile,
   type Tool,
   type Toolset,
 } from '../../agent/index.ts';
+import { toolPrefix } from '../../agent/internal/index.ts';
 import type { McpServers } from '../../protocol/development-tool/index.ts';
 import { guarded, type GuardOptions } from '../approval/guard.ts';
 import { expandVariables } from '../settings/expand-variables.ts';
@@ -91,12 +93,14 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions) {
       .filter(([name]) => !Object.hasOwn(servers, name))
       .map(([name, server]) => ({ name, server, own: false })),
   ];
+  const clashes = clashesOf(all.map(({ name }) => name));
   const sets = all
     .filter(({ server }) => server.disabled !== true)
     .map(({ name, server, own }) => {
       const fetch = own ? undefined : guardedFetch;
       const listChanged = (): void => void readPrompts(name, set);
-      const set: McpToolset = openServer(name, server, { ...options, own, fetch, listChanged });
+      const set: McpToolset =
+        clashes.get(name) ?? openServer(name, server, { ...options, own, fetch, listChanged });
       return { name, own, set, look: withTimeout(set, timeoutMs) };
     });
   /** The prompts of each server that has answered. */
@@ -231,7 +235,7 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions) {
       const found = sets.find(({ name }) => name === server);
       if (!found || uri === undefined) return undefined;
       const tools = await found.look.tools(signal).catch(() => []);
-      const reader = tools.find(({ name }) => name === `${server}__read_resource`);
+      const reader = tools.find(({ fullName }) => fullName === `${server}__read_resource`);
       return reader && { name: reader.name, args: { uri } };
     },
     tools: async (signal: AbortSignal) => (await status(signal)).flatMap(({ tools }) => tools),
@@ -245,16 +249,39 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions) {
   };
 }
 
+/**
+ * Returns the servers that cannot be used because the names of their tools have the same prefix as those of an earlier
+ * server or of sampling requests. Otherwise a rule or permission for one of them would apply to the other one too. A
+ * disabled server counts, because there may be permissions for its tools.
+ */
+function clashesOf(names: readonly string[]): ReadonlyMap<string, McpToolset> {
+  const clashes = new Map<string, McpToolset>();
+  const taken = new Map([[toolPrefix('mcp_sampling'), 'sampling requests']]);
+  for (const name of names) {
+    const prefix = toolPrefix(name);
+    const other = taken.get(prefix);
+    if (other === undefined) taken.set(prefix, `the server ${name}`);
+    else {
+      const problem = `the names of its tools would begin with ${prefix}, like those of ${other}; rename this server`;
+      clashes.set(name, unusable(name, new Error(problem)));
+    }
+  }
+  return clashes;
+}
+
 /** Connects to each enabled server once, and returns the number of its tools or the problem. */
 export async function probeMcp(
   servers: McpServers,
   { cwd, logins }: { readonly cwd: string; readonly logins: LoginPlace },
 ) {
+  const clashes = clashesOf(Object.keys(servers));
   const enabled = Object.entries(servers).filter(([, { disabled }]) => disabled !== true);
   return Promise.all(
     enabled.map(async ([name, server]) => {
       const log = (): void => {};
-      const set = openServer(name, server, { own: true, fetch: undefined, cwd, log, logins });
+      const set =
+        clashes.get(name) ??
+        openServer(name, server, { own: true, fetch: undefined, cwd, log, logins });
       try {
         const unending = new AbortController().signal;
         return { name, tools: (await withTimeout(set, TIMEOUT_MS).tools(unending)).length };
@@ -269,7 +296,7 @@ export async function probeMcp(
 
 interface Look {
   /** Lists the server's tools. Rejects after the timeout. */
-  tools(signal: AbortSignal): Promise<readonly Tool[]>;
+  tools(signal: AbortSignal): Promise<readonly McpServerTool[]>;
   /**
    * Connects to the server in the background. Calls `report` with the problem, or with undefined after a success. If
    * the server is slow, `report` is called twice: after the timeout, and when the server has answered.
@@ -281,14 +308,14 @@ interface Look {
  * Lists a server's tools with a timeout. After a timeout the request continues, so that a later call can use its
  * result.
  */
-function withTimeout(set: Toolset, timeoutMs: number): Look {
-  let asked: Promise<readonly Tool[]> | undefined;
+function withTimeout(set: McpToolset, timeoutMs: number): Look {
+  let asked: Promise<readonly McpServerTool[]> | undefined;
   let late = false;
 
-  function ask(): Promise<readonly Tool[]> {
+  function ask(): Promise<readonly McpServerTool[]> {
     // This signal is never aborted. A request without an answer ends only when the toolset is closed.
     const unending = new AbortController().signal;
-    asked ??= Promise.resolve(set.tools(unending)).finally(() => (asked = undefined));
+    asked ??= set.tools(unending).finally(() => (asked = undefined));
     return asked;
   }
 
@@ -383,8 +410,8 @@ function rootOf(folder: string): McpRoot {
   return { uri: pathToFileURL(folder).href, name: basename(folder) };
 }
 
-function described(server: string, tool: Tool): CoderTool {
-  const own = tool.name.slice(`${server}__`.length);
+function described(server: string, tool: McpServerTool): CoderTool {
+  const own = tool.fullName.slice(`${server}__`.length);
   return {
     ...tool,
     effect: 'network',

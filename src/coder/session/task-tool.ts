@@ -27,7 +27,7 @@ import { remoteAgent } from '../../bridge/index.ts';
 import { guarded, type GuardOptions } from '../approval/guard.ts';
 import { DEFAULT_HELPER, TASK_TOOL } from '../approval/policy.ts';
 import { matchesName } from '../files/glob-pattern.ts';
-import type { CoderTool, Effect } from '../tools/tool.ts';
+import { toolNames, type CoderTool, type Effect } from '../tools/tool.ts';
 import { defineTool } from '../tools/define-tool.ts';
 import { fullReason, isModelFailure, publicReason } from './failure.ts';
 import { helperFailed, type Notify } from './notices.ts';
@@ -223,7 +223,8 @@ function limited(
   tools: readonly (Tool | Toolset)[],
   patterns: readonly string[],
 ): (Tool | Toolset)[] {
-  const has = ({ name }: Tool): boolean => patterns.some((pattern) => matchesName(pattern, name));
+  const has = (tool: Tool): boolean =>
+    toolNames(tool).some((name) => patterns.some((pattern) => matchesName(pattern, name)));
   return tools.flatMap((tool): (Tool | Toolset)[] => {
     if (!isToolset(tool)) return has(tool) ? [tool] : [];
     return [

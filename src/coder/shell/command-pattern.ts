@@ -8,13 +8,15 @@
  * `*` matches any single word. `$` at the end means that no more words follow.
  *
  * A rule that allows a command must match strictly (`covers`): the command starts with exactly these words and assigns
- * no variables. For some programs, the further words are checked too (further-words.ts). For a rule that denies or
+ * no variables. For the commands in prefixes.ts, the further words are checked too. For a rule that denies or
  * asks, a looser match is enough (`concerns`): the program may have any path, and other words may be between the words
  * of the pattern. If a word contains an expansion, so that its value is unknown, the result is "maybe".
  */
 import { singleQuoted } from '../../base/index.ts';
 import { areHarmless } from './further-words.ts';
+import { isPackageScript } from './package-scripts.ts';
 import { parseWords } from './parse.ts';
+import { prefixes, type Prefix } from './prefixes.ts';
 import type { SimpleCommand, Word } from './simple-command.ts';
 
 /** The end of the text of an exact pattern. */
@@ -38,16 +40,31 @@ function isAny(word: Word): boolean {
   return !word.literal && word.text === '*';
 }
 
-/** Returns whether the pattern matches this command strictly, as a rule that allows must. */
-export function covers({ words, exact }: Pattern, command: SimpleCommand): boolean {
+/**
+ * Returns whether the pattern matches this command strictly, as a rule that allows must. `root` is the root folder of
+ * the workspace.
+ */
+export function covers(pattern: Pattern, command: SimpleCommand, root: string): boolean {
+  if (!startsWith(pattern, command)) return false;
+  const { words, exact } = pattern;
+  const prefix = exact ? undefined : prefixOf(words);
+  const further = command.words.slice(words.length);
+  if (!prefix || further.length === 0) return true;
+  // `yarn run NAME` runs any program if there is no script with this name.
+  if (prefix.words[0] === 'yarn' && !isScript(prefix, command, root)) return false;
+  // After `--`, other words are options.
+  const end = words.filter(({ text }) => text === '--').slice(0, 1);
+  return areHarmless(prefix.further, [...end, ...further], root);
+}
+
+/** Returns whether the command starts with the words of the pattern, and assigns no variables. */
+function startsWith({ words, exact }: Pattern, command: SimpleCommand): boolean {
   if (command.assigns) return false;
   if (exact && command.words.length !== words.length) return false;
-  const isCovered = words.every((word, index) => {
+  return words.every((word, index) => {
     const actual = command.words[index];
     return actual?.literal === true && (isAny(word) || actual.text === word.text);
   });
-  if (!isCovered || !prefixOf(words)) return isCovered;
-  return areHarmless(words[0]!.text, command.words.slice(words.length));
 }
 
 /** Returns whether the pattern matches or may match this command. */
@@ -83,7 +100,7 @@ export function exactPattern(command: SimpleCommand): string | undefined {
   // A program may have the name of a reserved word, as in `sudo fi`. A pattern with this name would be parsed
   // differently.
   const parsed = parsePattern(pattern);
-  return parsed && covers(parsed, command) ? pattern : undefined;
+  return parsed && startsWith(parsed, command) ? pattern : undefined;
 }
 
 /** Returns the command of a pattern from `exactPattern`, or undefined if the pattern is not exact. */
@@ -91,29 +108,13 @@ export function exactCommand(pattern: string): string | undefined {
   return pattern.endsWith(EXACT_END) ? pattern.slice(0, -EXACT_END.length) : undefined;
 }
 
-/**
- * The first words of commands that may be allowed with any further words, except for some options (further-words.ts).
- * `*` stands for the name of a script. The list is closed. It contains no program whose further words are another
- * command or code, such as interpreters, shells, sudo, env, xargs, npx, make (`--eval`), go (`-exec`), rg (`--pre`) and
- * find.
- */
-const PREFIXES = (
-  'npm test, npm run *, npm run-script *, pnpm test, pnpm run *, yarn test, yarn run *, bun test, cargo build, ' +
-  'cargo check, cargo test, cargo clippy, cargo fmt, cargo doc, dotnet build, dotnet test, git status, git diff, ' +
-  'git log, git show, git blame, git add, git commit, git rev-parse, git ls-files, pytest, tsc, eslint, prettier, ' +
-  'jest, vitest, mocha, mypy, ruff, black, rspec, rubocop, phpunit, oxlint'
-)
-  .split(', ')
-  .map((prefix) => prefix.split(' '));
-const SCRIPT_NAME = /^\w[\w:.@/-]*$/;
-/** Programs whose further words are code. `yarn run NAME` runs such a program if there is no script with its name. */
-const INTERPRETER =
-  /^(?:node|tsx|ts-node(?:-\w+)*|swc-node|babel-node|deno|bun|env|npx|(?:ba|z|da|fi|k)?sh|python[\d.]*|ruby|perl)$/;
+/** A word that needs no quotes. */
+const PLAIN_WORD = /^\w[\w:.@/-]*$/;
 
 /** Returns the prefix with which the words start, or undefined if there is none. */
-function prefixOf(words: readonly Word[]): readonly string[] | undefined {
-  return PREFIXES.find((prefix) =>
-    prefix.every((wanted, index) => {
+function prefixOf(words: readonly Word[]): Prefix | undefined {
+  return prefixes.find((prefix) =>
+    prefix.words.every((wanted, index) => {
       const word = words[index];
       return word !== undefined && (wanted === '*' || (word.literal && word.text === wanted));
     }),
@@ -121,19 +122,29 @@ function prefixOf(words: readonly Word[]): readonly string[] | undefined {
 }
 
 /**
- * Returns the pattern that matches this command with any further words. Returns undefined if such a pattern could allow
- * very different commands, or would not match this command.
+ * Returns whether package.json has the script that the command names. Returns true if the prefix has no name of a
+ * script.
  */
-export function prefixPattern(command: SimpleCommand): string | undefined {
+function isScript({ words }: Prefix, command: SimpleCommand, root: string): boolean {
+  const place = words.indexOf('*');
+  return place < 0 || isPackageScript(command.words[place]?.text ?? '', root);
+}
+
+/**
+ * Returns the pattern that matches this command with any further words. Returns undefined if such a pattern could allow
+ * very different commands, or would not match this command. `root` is the root folder of the workspace.
+ */
+export function prefixPattern(command: SimpleCommand, root: string): string | undefined {
   const found = prefixOf(command.words);
   if (!found) return undefined;
-  const first = command.words.slice(0, found.length);
-  const isPlain = first.every(({ text, literal }, index) => {
-    if (found[index] !== '*') return literal;
-    return literal && SCRIPT_NAME.test(text) && !INTERPRETER.test(text);
-  });
+  const first = command.words.slice(0, found.words.length);
+  // The name of the option shows these words.
+  const isPlain = first.every(({ text, literal }) => literal && PLAIN_WORD.test(text));
   const pattern = { words: first, exact: false };
-  return isPlain && covers(pattern, command) ? first.map(({ text }) => text).join(' ') : undefined;
+  if (!isPlain || !isScript(found, command, root) || !covers(pattern, command, root)) {
+    return undefined;
+  }
+  return first.map(({ text }) => text).join(' ');
 }
 
 function quoted(word: string): string {

@@ -1,43 +1,95 @@
 /**
- * A rule such as `npm test` contains only the first words of a command. This file checks the words that follow them.
- * Most of these words are harmless. A few words would turn the command into another one. A rule that allows commands
- * does not match a command with such a word, for example:
+ * A rule such as `npm test` contains only the first words of a command. This file checks the words that follow them. A
+ * rule that allows commands does not match a command with a word that is not known to be harmless, for example:
  *
- *   npm test --script-shell=./x         runs another program
- *   git log --output=/home/ann/.bashrc  writes any file
- *   pytest ../other                     runs the code of another folder
+ *   npm test --script-shell=./x         an option that is not in the list of the command (prefixes.ts)
+ *   git log --output=/home/ann/.bashrc  the same
+ *   pytest ../other                     a path outside the workspace
+ *   git diff "$FILE"                    an expansion that is not a pattern such as src/*.ts
  */
+import { gitReading } from './read-only-git.ts';
+import { readOptions, type KnownOptions } from './read-options.ts';
 import type { Word } from './simple-command.ts';
+import { staysInside } from './workspace-path.ts';
 
-/** Options of git that write a file, run a program or read files outside the repository. */
-const GIT = /^--(?:out|ext-|textc|no-ind)/;
-/** Options of cargo that name a program or another project, or write elsewhere. */
-const CARGO = /^(?:--(?:conf|manifest|target-dir|out|artifact)|-[ZC])/;
 /**
- * Options of the other programs that name a program, code, a configuration or a file to write. Only the start of each
- * name is listed, because npm and others accept a shortened name. These programs share one list, because a script may
- * pass its words on to any of them.
+ * Returns the words that may name files or folders. Returns undefined if one of the words is not known to be harmless.
  */
-const OTHERS =
-  /^(?:--?(?:\w+[.-])*(?:out|sc|she|node-o|exec|eval|print|import|req|load|preload|plugin|run(?:ner|time)|boot|prepend|ext|conf|userc|glob|rc|use-|pref|cwd|dir|root|pack|proj|setup|env|trans|resol|report|format|preset|rule|pars|log|prop|P|test(?:-adapt|Env|Run|Res)|py|pdb|paste|over|ini|opt|cus|watchPlug|sett|experimental)|-[CIOPRZcdeflnopr])/;
-/** A word that names a file outside the workspace, or an option with such a value. */
-const OUTSIDE = /(?:^|=)[/~]|(?:^|[/=])\.\.(?:\/|$)/;
-/**
- * A word with a pattern for file names. It does not start with a hyphen or a wildcard, so the shell cannot expand it to
- * an option.
- */
-const GLOB = /^[\w./@][\w./@:+*?[\]-]*$/;
+export type FurtherWords = (words: readonly string[]) => readonly string[] | undefined;
 
-/** Returns whether a rule for the first words of this program also matches these further words. */
-export function areHarmless(program: string, further: readonly Word[]): boolean {
-  const isGit = program === 'git';
-  const options = isGit ? GIT : program === 'cargo' ? CARGO : OTHERS;
-  // After `--`, git reads only paths. Other programs, such as scripts, may read options there.
-  const end = isGit ? further.findIndex(({ text }) => text === '--') : -1;
-  return (
-    !further.some(({ text, literal }) => literal && OUTSIDE.test(text)) &&
-    (end < 0 ? further : further.slice(0, end)).every(({ text, literal }) =>
-      literal ? !options.test(text) : GLOB.test(text),
-    )
+/** The options of a command that are harmless. */
+export interface HarmlessOptions extends KnownOptions {
+  /** The options whose value may be any text. Other values must match VALUE. */
+  readonly texts?: readonly string[];
+  /** What the first operand must match, for programs that may take it for a subcommand. */
+  readonly first?: RegExp;
+  /** Whether words may start with `@`. For some programs, such a word is the name of a file with arguments. */
+  readonly scopes?: boolean;
+}
+
+/** The value of an option. The characters have no special meaning in a shell, because scripts get the value too. */
+const VALUE = /^[\w.@](?:[\w.,:%+@/-]| (?=\w))*$/;
+/**
+ * A path, a name or a pattern for file names. Only the last part may contain a pattern, because a program or a shell may
+ * follow links in folders that match. The part does not start with `.` or `{`, so that it cannot become `..`.
+ */
+const OPERAND =
+  /^(?=[\w.*?[])(?:(?:\*\*|[\w.@+,-](?:[\w.@+,-]| (?=\w))*)\/)*(?:[\w.@+,:-](?:[\w.@+,:-]| (?=\w))*|[\w*?[][\w.@+,:*?[\]{}-]*)?$/;
+
+/** Returns whether a rule for the first words of a command also matches these further words. */
+export function areHarmless(read: FurtherWords, further: readonly Word[], root: string): boolean {
+  const patterns = further.filter(({ literal }) => !literal);
+  const files = patterns.every(isPattern) ? read(further.map(({ text }) => text)) : undefined;
+  if (!files) return false;
+  return [...files, ...patterns.map(({ text }) => text)].every(
+    (file) => file !== '-' && staysInside(file, root),
   );
+}
+
+/** Returns whether the shell expands the word only to files in one folder of the workspace, and never to an option. */
+function isPattern({ text }: Word): boolean {
+  return /^[\w.]/.test(text) && OPERAND.test(text) && !text.includes('**');
+}
+
+/**
+ * Returns the reader for a command with these options. `behind` are the options after `--` of the program that the
+ * command starts. Without it, only operands may follow `--`.
+ */
+export function harmless(known: HarmlessOptions, behind?: HarmlessOptions): FurtherWords {
+  return (words) => {
+    const end = behind ? words.indexOf('--') : -1;
+    if (!behind || end < 0) return filesIn(words, known);
+    const own = filesIn(words.slice(0, end), known);
+    const others = filesIn(words.slice(end + 1), behind);
+    return own && others && [...own, ...others];
+  };
+}
+
+function filesIn(
+  words: readonly string[],
+  { texts = [], first, scopes, ...known }: HarmlessOptions,
+): readonly string[] | undefined {
+  if (!scopes && words.some((word) => word.startsWith('@'))) return undefined;
+  const read = readOptions(words, known);
+  if (!read) return undefined;
+  const { operands } = read;
+  const values = read.values.flatMap(({ name, value }) => (texts.includes(name) ? [] : [value]));
+  if (!values.every((value) => VALUE.test(value))) return undefined;
+  if (!operands.every((operand) => OPERAND.test(operand))) return undefined;
+  if (first && operands.length > 0 && !first.test(operands[0]!)) return undefined;
+  return [...operands, ...values];
+}
+
+/** Returns the reader for a git command that only reads. */
+export function gitReads(subcommand: string): FurtherWords {
+  return (words) => gitReading([subcommand, ...words])?.operands;
+}
+
+/** Returns the reader for another git command with these options. */
+export function git(known: KnownOptions): FurtherWords {
+  return (words) => {
+    const operands = readOptions(words, known)?.operands;
+    // An operand that starts with a colon has a special meaning, for example `:(top)` or `:/`.
+    return operands?.some((operand) => operand.startsWith(':')) === true ? undefined : operands;
+  };
 }

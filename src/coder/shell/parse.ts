@@ -1,6 +1,6 @@
 /**
  * Parses a bash command line for the policy. Finds the simple commands that can run, with their words, and the files
- * that redirections and `find` write. Never runs anything and never throws.
+ * that redirections read or write and that `find` writes. Never runs anything and never throws.
  *
  *   parseCommandLine('git status && rm -rf x').commands   // two commands
  *
@@ -19,6 +19,8 @@ export interface CommandLine {
    * The files that redirections write, except those in HARMLESS_TARGET, and the files that `find` writes or deletes.
    */
   readonly writes: readonly string[];
+  /** The files that redirections read, except `/dev/null`. */
+  readonly reads: readonly string[];
   /** The reason why the line cannot be parsed reliably, or undefined if it can. */
   readonly problem: string | undefined;
 }
@@ -54,6 +56,7 @@ interface Found {
   readonly shallow: boolean;
   readonly commands: SimpleCommand[];
   readonly writes: string[];
+  readonly reads: string[];
   problem: string | undefined;
 }
 
@@ -75,7 +78,7 @@ export function parseWords(text: string): readonly Word[] | undefined {
 }
 
 function parse(text: string, shallow: boolean): CommandLine {
-  const found: Found = { shallow, commands: [], writes: [], problem: undefined };
+  const found: Found = { shallow, commands: [], writes: [], reads: [], problem: undefined };
   if (text.length > MAX_LINE) return { ...found, problem: 'it is too long to check' };
   if (CONTROL.test(text)) found.problem = 'it contains control characters';
   else if (INVISIBLE.test(text)) found.problem = 'it contains invisible characters';
@@ -275,6 +278,7 @@ function reader(text: string, found: Found) {
       const remote = /^\/dev\/(?:tcp|udp)\//.test(target.text);
       if (remote || (!target.literal && !substitutes))
         problem('it is not clear what a redirection reads');
+      else if (target.literal && target.text !== '/dev/null') found.reads.push(target.text);
     } else if (!target.literal || !HARMLESS_TARGET.has(target.text)) {
       found.writes.push(target.text);
     }

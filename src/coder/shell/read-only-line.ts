@@ -10,11 +10,12 @@
  *
  * The line itself is run as it is shown.
  */
-import { accessSync, constants, lstatSync, realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { isInside, isOfSystem } from '../files/path-rules.ts';
+import { isInside } from '../files/path-rules.ts';
 import { gitEnvironment } from './git-settings.ts';
 import { readOnlyCommands, type ReadOnlyCommand } from './read-only-commands.ts';
+import { mayRead, realOf } from './workspace-path.ts';
 
 export interface ReadOnlyLineOptions {
   /** The root of the workspace, in which the line runs. It must be a real path. */
@@ -105,38 +106,4 @@ function findProgram(program: string, folders: readonly string[]): string | unde
     }
   }
   return undefined;
-}
-
-/**
- * Returns whether a command may read the file or folder that a word names. A word that names no file is accepted if the
- * file would be inside the workspace, because it may be a name of a commit.
- */
-function mayRead(word: string, root: string, shows: ReadOnlyLineOptions['shows']): boolean {
-  // After a link to a folder, `..` is the parent of the target and not the folder of the link.
-  if (word.split('/').includes('..')) return false;
-  const file = path.resolve(root, word);
-  const real = realOf(file);
-  if (real === undefined) return isMissing(file, root);
-  const stats = statSync(real);
-  if (!stats.isFile() && !stats.isDirectory()) return false;
-  return isInside(root, real) && !isOfSystem(real) && (!shows || (stats.isFile() && shows(real)));
-}
-
-/** Returns whether the file does not exist and would be inside the workspace. A broken link counts as existing. */
-function isMissing(file: string, root: string): boolean {
-  if (lstatSync(file, { throwIfNoEntry: false })) return false;
-  let parent = path.dirname(file);
-  while (realOf(parent) === undefined) {
-    if (lstatSync(parent, { throwIfNoEntry: false })) return false;
-    parent = path.dirname(parent);
-  }
-  return isInside(root, realpathSync(parent));
-}
-
-function realOf(file: string): string | undefined {
-  try {
-    return realpathSync.native(file);
-  } catch {
-    return undefined;
-  }
 }

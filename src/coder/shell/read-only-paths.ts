@@ -8,10 +8,23 @@
  *   folders skips node_modules, and ends after MAX_FOLDERS folders or MAX_FOUND results. The settings in `.parley`
  *   contain MCP servers and rules. The configuration and the hooks in `.git` contain programs. A repository elsewhere
  *   in the workspace is included if a `.git` file points to it.
- * - The hooks folder and the included files that the configuration of a repository names.
+ * - The hooks folder and the included files that the configuration of one of these repositories names, or the
+ *   configuration of the repository that the root is a part of. The same applies to the files that an included file
+ *   names, and to the targets of links among the hooks.
  */
-import { accessSync, constants, lstatSync, readFileSync, realpathSync, type Stats } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+  type Stats,
+} from 'node:fs';
 import { readdir } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import path from 'node:path';
 import { SandboxUnavailable } from './sandbox-unavailable.ts';
 import { isInside } from '../files/path-rules.ts';
@@ -21,17 +34,33 @@ const NAMES: readonly string[] = ['.git', '.parley'];
 const MAX_FOLDERS = 10_000;
 const MAX_FOUND = 500;
 const MAX_CONFIG_BYTES = 256 * 1024;
+/** Maximum number of configuration files that are read for one repository. */
+const MAX_CONFIGS = 100;
+/** A header such as `[core]` or `[includeIf "gitdir:x"]`. Settings may follow it on the same line. */
+const SECTION = /\[(?:"(?:\\.|[^"\\\r\n])*"|[^\]"\r\n])*\]/;
+/** The value of a setting, as it is written. A part may be in quotes, and a value may continue on the next line. */
+const VALUE = /(?:"(?:\\(?:\r\n|[^])|[^"\\\r\n])*"|\\(?:\r\n|[^])|[^"\\\r\n#;])*/;
 /**
  * Settings of git that contain the path of a file or folder. Git runs the content of this file or folder, or reads
  * settings from it.
  */
-const NAMING = /^[ \t]*(hookspath|path|fsmonitor)[ \t]*=[ \t]*"?([^"\r\n#;]+)/gim;
+const NAMING = new RegExp(
+  `^[ \\t\\uFEFF]*(?:${SECTION.source}[ \\t]*)*(hookspath|path|fsmonitor)[ \\t]*=(${VALUE.source})`,
+  'gim',
+);
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', b: '\b' };
 
 export interface ReadOnlyPaths {
   /** Existing files and folders. */
   readonly existing: readonly string[];
   /** Paths that must not be created. Their parent folders exist. */
   readonly absent: readonly string[];
+  /**
+   * The folders between the root and the paths that git's files name, parents first. Commands may write in them, but
+   * must not rename them. Otherwise a command could move a folder of hooks away and create another one. The folders
+   * above a nested repository are not included, because a sandbox with very many mounts starts slowly.
+   */
+  readonly fixed: readonly string[];
 }
 
 /** Returns the folders below the root that contain `.git` or `.parley`, up to the limits. */
@@ -58,18 +87,29 @@ export async function findNested(root: string): Promise<string[]> {
 export function readOnlyPaths(root: string, nested: readonly string[]): ReadOnlyPaths {
   const existing = new Set<string>();
   const absent = new Set<string>();
+  const fixed = new Set<string>();
+  const links = new Set<string>();
   const mayCreate = isWritable(root);
 
-  function protect(file: string): void {
-    if (!isInside(root, file) || file === root) return;
+  /** Adds a path, and returns it. Returns undefined for a path that cannot or need not be protected. */
+  function protect(named: string): string | undefined {
+    const folder = path.dirname(named);
+    const file = path.join(resolved(folder), path.basename(named));
     const stats = statsOf(file);
     if (stats?.isSymbolicLink()) {
       // A symbolic link cannot be covered by a mount, so a command could replace the link. In the root, this is an
       // error. In a folder below, only the target of the link is protected.
       if (path.dirname(file) === root) throw linkError(file);
-      protect(realOf(file) ?? file);
-    } else if (stats) existing.add(file);
-    else if (mayCreate && statsOf(path.dirname(file))?.isDirectory()) absent.add(file);
+      if (links.has(file)) return undefined;
+      links.add(file);
+      return protect(path.resolve(path.dirname(file), readlinkSync(file)));
+    }
+    if (!isInside(root, file) || file === root) return undefined;
+    // If the parent folder is missing too, it must not be created.
+    if (!stats && !statsOf(path.dirname(file))?.isDirectory()) return protect(path.dirname(file));
+    if (!stats && !mayCreate) return undefined;
+    (stats ? existing : absent).add(file);
+    return file;
   }
 
   for (const folder of [root, ...nested]) {
@@ -77,14 +117,36 @@ export function readOnlyPaths(root: string, nested: readonly string[]): ReadOnly
       const file = path.join(folder, name);
       if (folder === root || statsOf(file)) protect(file);
     }
-    for (const file of namedByGit(folder)) protect(file);
+  }
+  const above = parentRepository(root);
+  for (const folder of [root, ...nested, ...(above === undefined ? [] : [above])]) {
+    for (const named of namedByGit(folder)) {
+      const file = protect(named);
+      if (file !== undefined) for (const each of foldersBetween(root, file)) fixed.add(each);
+    }
   }
   if (!isRepository(path.join(root, '.git'))) protect(path.join(root, 'HEAD'));
+  // What is inside a read-only folder is already protected by this folder.
+  const isUncovered = (file: string) =>
+    ![...foldersBetween(root, file), file].some((each) => existing.has(each));
   return {
     existing: [...existing].toSorted(),
-    // A missing path inside a read-only folder is already protected by this folder.
-    absent: [...absent].filter((file) => ![...existing].some((one) => isInside(one, file))),
+    absent: [...absent].filter(isUncovered),
+    fixed: [...fixed].filter(isUncovered).toSorted(),
   };
+}
+
+/** Returns the folders between the root and a file inside it, without the root. */
+function foldersBetween(root: string, file: string): string[] {
+  const folder = path.dirname(file);
+  return folder === root ? [] : [...foldersBetween(root, folder), folder];
+}
+
+/** Returns the nearest folder above `folder` that contains `.git`, or undefined if there is none. */
+function parentRepository(folder: string): string | undefined {
+  const above = path.dirname(folder);
+  if (above === folder) return undefined;
+  return statsOf(path.join(above, '.git')) ? above : parentRepository(above);
 }
 
 function linkError(file: string): SandboxUnavailable {
@@ -95,27 +157,66 @@ function linkError(file: string): SandboxUnavailable {
 }
 
 /**
- * Returns the repository that a `.git` file points to, and the files that the configuration of the repository names. If
- * the hooks folder is a link, also returns its target.
+ * Returns the folders of the repository that a `.git` file points to, and the files that the configuration of the
+ * repository names. A linked worktree has a folder of its own, and its file `commondir` points to the repository.
  */
 function namedByGit(folder: string): string[] {
   const git = path.join(folder, '.git');
-  const stats = statsOf(git);
-  if (!stats) return [];
-  const pointer = stats.isFile() ? /^gitdir:\s*(.+)/.exec(readText(git))?.[1]?.trim() : undefined;
-  const repository = pointer === undefined ? git : path.resolve(folder, pointer);
-  const found = pointer === undefined ? [] : [repository];
-  for (const file of ['config', 'config.worktree']) {
-    const text = readText(path.join(repository, file));
-    for (const [, setting = '', value = ''] of text.matchAll(NAMING)) {
-      const base = setting.toLowerCase() === 'path' ? repository : folder;
-      if (!/^(?:true|false|~.*)$/i.test(value.trim())) found.push(path.resolve(base, value.trim()));
+  if (!statsOf(git)) return [];
+  const pointer = /^gitdir:\s*(.+)/.exec(readText(git))?.[1]?.trim();
+  const own = resolved(pointer === undefined ? git : path.resolve(folder, pointer));
+  const common = readText(path.join(own, 'commondir')).trim();
+  const repository = common === '' ? own : resolved(path.resolve(own, common));
+  const found = [own, repository].filter((each) => each !== git);
+  const seen = new Set<string>();
+  for (const each of new Set([own, repository])) {
+    for (const file of ['config', 'config.worktree']) {
+      found.push(...namedByConfig(path.join(each, file), folder, seen));
     }
+    found.push(...linksOf(path.join(each, 'hooks')));
   }
-  // The hooks folder may be a link to a folder in the workspace.
-  const hooks = path.join(repository, 'hooks');
-  if (statsOf(hooks)?.isSymbolicLink()) found.push(realOf(hooks) ?? hooks);
   return found;
+}
+
+/** Returns the links among a folder of hooks and its files. They may lead to files in the workspace. */
+function linksOf(hooks: string): string[] {
+  const folder = statsOf(hooks)?.isSymbolicLink() ? [hooks] : [];
+  try {
+    const entries = readdirSync(hooks, { withFileTypes: true });
+    const links = entries.filter((entry) => entry.isSymbolicLink());
+    return [...folder, ...links.map(({ name }) => path.join(hooks, name))];
+  } catch {
+    // The folder does not exist.
+    return folder;
+  }
+}
+
+/**
+ * Returns the files and folders that a configuration file and the files that it includes name. `folder` contains the
+ * files of the repository. `seen` are the configuration files that were read before.
+ */
+function namedByConfig(file: string, folder: string, seen: Set<string>): string[] {
+  if (seen.has(file) || seen.size >= MAX_CONFIGS) return [];
+  seen.add(file);
+  return Array.from(readText(file).matchAll(NAMING), ([, setting = '', written = '']) => {
+    const value = pathIn(written);
+    if (/^(?:true|false|)$/i.test(value)) return [];
+    const named = path.resolve(folder, value);
+    if (setting.toLowerCase() !== 'path') return [named, ...linksOf(named)];
+    const included = path.resolve(path.dirname(file), value);
+    return [included, ...namedByConfig(included, folder, seen)];
+  }).flat();
+}
+
+/** Returns the path in the value of a setting, without its quotes. `~/` becomes the user's home folder. */
+function pathIn(written: string): string {
+  const value = written
+    .replaceAll(/\\\r?\n/g, '')
+    .trim()
+    .replaceAll(/"|\\(.)/gs, (_, escaped?: string) =>
+      escaped === undefined ? '' : (ESCAPES[escaped] ?? escaped),
+    );
+  return value.startsWith('~/') ? path.join(homedir(), value.slice(2)) : value;
 }
 
 function isRepository(git: string): boolean {
@@ -124,7 +225,12 @@ function isRepository(git: string): boolean {
 }
 
 function statsOf(file: string): Stats | undefined {
-  return lstatSync(file, { throwIfNoEntry: false });
+  try {
+    return lstatSync(file);
+  } catch {
+    // The file does not exist, or its parent is not a folder.
+    return undefined;
+  }
 }
 
 function realOf(file: string): string | undefined {
@@ -136,9 +242,14 @@ function realOf(file: string): string | undefined {
   }
 }
 
+/** Returns the path without symbolic links. Returns a path that does not exist as it is. */
+function resolved(file: string): string {
+  return realOf(file) ?? file;
+}
+
 function readText(file: string): string {
   try {
-    if (statsOf(file)?.isFile() !== true) return '';
+    if (!statSync(file).isFile()) return '';
     return readFileSync(file, 'utf8').slice(0, MAX_CONFIG_BYTES);
   } catch {
     return '';

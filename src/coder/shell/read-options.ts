@@ -11,7 +11,10 @@ export interface KnownOptions {
   readonly flags?: string;
   /** Single-letter options with a value. */
   readonly valued?: string;
-  /** Long options without a value. */
+  /**
+   * Long options without a value. Some programs read each letter of `-abc` as an option and others do not. For these,
+   * an option such as `-a` or `-watch` can be listed here or in `longValued`, and it must then be a word of its own.
+   */
   readonly long?: readonly string[];
   /** Long options whose value, if there is one, follows `=`. */
   readonly optional?: readonly string[];
@@ -69,7 +72,7 @@ export function readOptions(
     }
     if (other?.test(word) === true) keep(word);
     else if (!word.startsWith('-') || word === '-') operands.push(word);
-    else if (word.startsWith('--')) {
+    else if (word.startsWith('--') || long.includes(word) || longValued.includes(word)) {
       const equals = word.indexOf('=');
       const name = equals < 0 ? word : word.slice(0, equals);
       const given = equals < 0 ? undefined : word.slice(equals + 1);

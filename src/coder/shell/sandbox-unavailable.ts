@@ -6,7 +6,10 @@ export class SandboxUnavailable extends Error {
 
   /** `fix` is undefined if nothing can be done about the problem. */
   constructor(problem: string, fix?: string, options?: ErrorOptions) {
-    super(`${problem}; ${fix === undefined ? '' : `${fix}, or `}remove --sandbox`, options);
+    super(
+      `${problem}; ${fix === undefined ? '' : `${fix}, or `}turn off the sandbox (--sandbox, or "sandbox" in settings.json)`,
+      options,
+    );
     this.ifWanted =
       fix === undefined
         ? `${problem}; --sandbox cannot be used`

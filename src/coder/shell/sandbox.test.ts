@@ -125,6 +125,28 @@ test(
 );
 
 test(
+  'no command in the sandbox replaces a folder that contains hooks or the repository of a worktree',
+  { skip: none },
+  async (t) => {
+    const { workspace, run } = await sandboxed(t, {
+      ...REPOSITORY,
+      '.git/config': `${REPOSITORY['.git/config']}\thooksPath = tools/git/hooks\n`,
+      'tools/git/hooks/pre-commit': 'true',
+      'tree/.git': 'gitdir: ../store/repository/worktrees/tree\n',
+      'store/repository/config': '',
+      'store/repository/worktrees/tree/commondir': '../..\n',
+    });
+    for (const folder of ['tools', 'tools/git', 'store']) {
+      assert.notEqual((await run(`mv ${folder} other`)).code, 0, folder);
+    }
+    const { code } = await run('echo evil >> store/repository/config');
+    assert.notEqual(code, 0);
+    assert.equal((await run('echo new > tools/git/file && mv tools/git/file tools/')).code, 0);
+    assert.equal(await readFile(path.join(workspace, 'tools/file'), 'utf8'), 'new\n');
+  },
+);
+
+test(
   'what is missing cannot be created in the sandbox either, and leaves no trace',
   { skip: none },
   async (t) => {
@@ -185,6 +207,9 @@ test(
   'where there is no sandbox, one line says what to do',
   { skip: none === false && 'there is one' },
   () => {
-    assert.match(String(none), /remove --sandbox$/);
+    assert.match(
+      String(none),
+      /turn off the sandbox \(--sandbox, or "sandbox" in settings\.json\)$/,
+    );
   },
 );

@@ -79,7 +79,7 @@ export async function openSandbox(
 
 function bubblewrap(
   workspace: string,
-  { existing, absent }: ReadOnlyPaths,
+  { existing, absent, fixed }: ReadOnlyPaths,
   hidden: readonly string[],
 ): string[] {
   const mounts: string[][] = [
@@ -91,6 +91,8 @@ function bubblewrap(
     // This hides the sockets of services, because services could act outside the sandbox.
     ['--tmpfs', '/run'],
     ['--bind', workspace, workspace],
+    // A mount point cannot be renamed.
+    ...fixed.map((folder) => ['--bind', folder, folder]),
     ...existing.map((file) => ['--ro-bind', file, file]),
     ...[...absent, ...hidden].map((file) => ['--tmpfs', file, '--remount-ro', file]),
     ['--chdir', workspace],

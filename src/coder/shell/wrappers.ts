@@ -44,6 +44,12 @@ const PREFIXES: Readonly<Record<string, Options>> = {
   stdbuf: { valued: 'ioe', longValued: ['--input', '--output', '--error'] },
   chroot: { longValued: ['--userspec', '--groups'], operands: 1 },
   busybox: {},
+  // Without a command, `arch` prints the name of the processor. On macOS, it runs a command.
+  arch: {},
+  xcrun: {
+    long: ['--show-sdk-path', '--show-sdk-version'],
+    longValued: ['--sdk', '--toolchain'],
+  },
   flock: { flags: 'sxneFu', valued: 'wE', operands: 1 },
   xargs: {
     flags: '0rtpxo',
@@ -62,18 +68,45 @@ const SHELL_LONG = new Set(['--norc', '--noprofile', '--posix']);
  */
 const SHELL_LETTERS = /^-[ceuxvnf]*[oO]?$/;
 
-/** Programs and builtins that may run other programs in a way that is not parsed, and shells that are not in SHELLS. */
+/**
+ * Builtins, and programs whose only purpose is to run other programs, in a way that is not parsed. Shells that are not in
+ * SHELLS are included. Not included are programs that have other purposes too, such as `ssh`, `docker` and `make`, and
+ * interpreters.
+ */
 const OPAQUE = new Set(
+  // Shells.
   (
-    'zsh fish csh tcsh pwsh rbash posh yash lksh osh ysh nu xonsh elvish parallel su sg newgrp gosu su-exec ' +
-    'script nsenter unshare systemd-run pkexec runuser runcon aa-exec setpriv capsh chrt taskset numactl cgexec ' +
-    'prlimit choom setarch linux32 linux64 fakeroot proot firejail watch entr expect unbuffer rlwrap at batch ' +
-    'strace ltrace gdb valgrind perf hyperfine bwrap toybox tini dumb-init run-parts start-stop-daemon daemonize ' +
-    'setuidgid chpst softlimit envdir dbus-run-session dbus-launch xvfb-run ssh-agent tmux screen dtach logsave ' +
-    'eatmydata faketime torsocks proxychains ' +
+    'zsh fish csh tcsh rbash posh yash lksh osh ysh nu xonsh elvish ksh93 rksh hush sash static-sh bash-static ' +
+    'busybox-static toybox execlineb cmd cmd.exe powershell powershell.exe pwsh pwsh.exe wsl wsl.exe winpty ' +
+    // Another user, folder, container or system.
+    'su sg newgrp newrole gosu su-exec run0 pkexec gksu gksudo kdesu mdo runuser runcon aa-exec setpriv capsh ' +
+    'nsenter unshare arch-chroot schroot fakechroot fakeroot fakeroot-ng pseudo proot firejail bwrap nsjail ' +
+    'minijail0 rootlesskit sandbox-exec systemd-nspawn lxc-execute lxc-attach lxc-usernsexec flatpak-spawn ' +
+    'host-spawn distrobox-enter distrobox-host-exec ' +
+    // Another processor, priority or limit.
+    'setarch linux32 linux64 uname26 i386 i486 i586 i686 x86_64 ppc ppc32 ppc64 s390 s390x sparc sparc64 mips mips64 ' +
+    'chrt taskset taskpolicy numactl cgexec prlimit choom uclampset coresched schedtool cpulimit idprio rtprio ' +
+    'cpuset limits lockf softlimit timelimit nocache trickle pipesz enosys caffeinate systemd-inhibit ' +
+    // In the background, later, repeatedly or in parallel.
+    'systemd-run systemd-cat systemd-socket-activate start-stop-daemon daemon daemonize setuidgid chpst envdir ' +
+    'envuidgid setlock pgrphack fghack runsv tini dumb-init catatonit run-parts at batch tsp nq parallel ' +
+    'env_parallel sem rush xe apply retry watch entr watchexec reflex nodemon concurrently tcpsvd udpsvd ' +
+    // Other input, output, environment or libraries.
+    'script unbuffer expect rlwrap dtach abduco tmux screen zellij logsave openvt cttyhack xterm chronic ifne pee ' +
+    'mispipe lckdo zrun sshpass ssh-agent dbus-run-session dbus-launch xvfb-run xinit startx env-cmd cross-env ' +
+    'cross-env-shell dotenv envchain eatmydata faketime torify torsocks tsocks usewithtor proxychains proxychains4 ' +
+    // Observed.
+    'strace ltrace truss dtruss ktrace gdb lldb rr valgrind heaptrack uftrace perf hyperfine catchsegv memusage sotruss ' +
+    // Builtins.
     'mapfile readarray compgen complete bind enable fc'
   ).split(' '),
 );
+
+/** The dynamic linker, which runs the program that it gets as an argument. */
+const LINKER = /^ld(?:-.*)?\.so/;
+
+/** The names of programs of GNU on macOS and BSD, where they start with `g`. */
+const GNU = /^g(?=(?:chroot|env|find|nice|nohup|stdbuf|time|timeout|xargs)$)/;
 
 const RESERVED = /^(?:!|\{|\[\[|if|while|until|for|case|select|function|coproc)$/;
 
@@ -82,9 +115,10 @@ const ANYTHING: Word = { text: '…', literal: false };
 export function unwrap({ words }: SimpleCommand): Inner {
   const path = words[0]!.text;
   // The name is in lower case, because some file systems ignore case.
-  const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
-  const problem = `it is not clear what "${name}" would run`;
-  if (OPAQUE.has(name)) return { problem };
+  const written = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
+  const name = written.replace(GNU, '');
+  const problem = `it is not clear what "${written}" would run`;
+  if (OPAQUE.has(name) || LINKER.test(name)) return { problem };
   if (SHELLS.has(name)) return shell(words) ?? { problem, scripts: possibleScripts(words) };
   if (name === 'eval') return words.every((word) => word.literal) ? evaluated(words) : { problem };
   if (name === 'trap') return trap(words) ?? { problem };

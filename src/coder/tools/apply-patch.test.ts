@@ -302,13 +302,89 @@ test('the preview has a diff for each file, and a move is one', async (t) => {
   assert.deepEqual(
     preview.diffs.map(({ formatted_diff }) => formatted_diff),
     [
-      '--- a/a\n+++ b/c\n@@ -1,1 +1,1 @@\n-1\n+one\n',
-      '--- a/b\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-2\n',
+      'diff --git a/a b/c\nrename from a\nrename to c\n--- a/a\n+++ b/c\n@@ -1,1 +1,1 @@\n-1\n+one\n',
+      'diff --git a/b b/b\ndeleted file mode 100644\n--- a/b\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-2\n',
     ],
   );
   assert.equal(tool.describe({ patch }), 'Patch a, c, b');
   const { response } = await callRich(tool, { patch });
   assert.equal(response, 'Moved a to c, deleted b.');
+});
+
+/** The diffs that the preview of a patch shows. The files have the modes 755 or 644, whatever the umask is. */
+async function shownDiffs(
+  t: test.TestContext,
+  files: Record<string, { content: string | Uint8Array; executable?: boolean }>,
+  patch: string,
+) {
+  const contents = Object.entries(files).map(([name, { content }]) => [name, content]);
+  const { workspace, at } = await makeWorkspace(t, Object.fromEntries(contents));
+  for (const [name, { executable }] of Object.entries(files)) {
+    await chmod(at(name), executable === true ? 0o755 : 0o644);
+  }
+  const preview = await applyPatchTool(workspace).preview({ patch }, toolContext());
+  assert.ok(preview.kind === 'edit');
+  return preview.diffs.map(({ formatted_diff }) => formatted_diff);
+}
+
+test('the preview shows that a file becomes executable, or is no longer executable', async (t) => {
+  const modes = 'diff --git a/s b/s\nold mode 100644\nnew mode 100755\n';
+  const content = { content: 'a\n' };
+  assert.deepEqual(await shownDiffs(t, { s: content }, modes), [modes]);
+  const lines = '--- a/s\n+++ b/s\n@@ -1,1 +1,1 @@\n-a\n+b\n';
+  assert.deepEqual(await shownDiffs(t, { s: content }, modes + lines), [modes + lines]);
+  const back = 'diff --git a/s b/s\nold mode 100755\nnew mode 100644\n';
+  assert.deepEqual(await shownDiffs(t, { s: { ...content, executable: true } }, back), [back]);
+  const created =
+    'diff --git a/n b/n\nnew file mode 100755\n--- /dev/null\n+++ b/n\n@@ -0,0 +1,1 @@\n+a\n';
+  assert.deepEqual(await shownDiffs(t, {}, created), [created]);
+  const [many] = await shownDiffs(
+    t,
+    { s: { content: 'a\n'.repeat(5000) } },
+    `${modes}--- a/s\n+++ b/s\n@@ -1,5000 +1,5000 @@\n${'-a\n'.repeat(5000)}${'+b\n'.repeat(5000)}`,
+  );
+  assert.equal(many, `${modes}[too many differences to show: 5001 lines become 5001]\n`);
+});
+
+test('the preview shows everything else that happens to a file', async (t) => {
+  const moved = 'diff --git a/s b/d/s\nrename from s\nrename to d/s\n';
+  const program = { content: 'a\n', executable: true };
+  assert.deepEqual(await shownDiffs(t, { s: program }, moved), [moved]);
+  const both = moved.replace('rename', 'old mode 100755\nnew mode 100644\nrename');
+  assert.deepEqual(await shownDiffs(t, { s: program }, both), [both]);
+  const twice = `${moved}diff --git a/d/s b/e\nrename from d/s\nrename to e\n`;
+  assert.deepEqual(await shownDiffs(t, { s: program }, twice), [
+    'diff --git a/s b/s\ndeleted file mode 100755\n--- a/s\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-a\n',
+    'diff --git a/e b/e\nnew file mode 100755\n--- /dev/null\n+++ b/e\n@@ -0,0 +1,1 @@\n+a\n',
+  ]);
+  const gone = 'diff --git a/s b/s\ndeleted file mode 100644\n';
+  assert.deepEqual(await shownDiffs(t, { s: { content: '' } }, begin('*** Delete File: s')), [
+    gone,
+  ]);
+  const binaries = { s: { content: 'a\0' }, b: { content: 'b\0' } };
+  const swap = begin('*** Delete File: b', '*** Update File: s', '*** Move to: b');
+  assert.equal(
+    (await shownDiffs(t, binaries, swap))[0],
+    '--- a/b\n+++ b/b\n@@ -1,1 +1,1 @@\n-[binary data, 2 bytes]\n+[another binary data, 2 bytes]\n',
+  );
+});
+
+test('the approved mode is the mode that is set, or nothing is written', async (t) => {
+  const { workspace, at } = await makeWorkspace(t, { a: '1\n' });
+  await chmod(at('a'), 0o644);
+  const tool = applyPatchTool(workspace);
+  const args = { patch: begin('*** Update File: a', '*** Move to: b') };
+  const preview = await tool.preview(args, toolContext());
+  assert.ok(preview.kind === 'edit' && preview.fingerprint !== undefined);
+  const confirmation = { questionId: 'q', value: { fingerprint: preview.fingerprint } };
+  await chmod(at('a'), 0o755);
+  await assert.rejects(
+    call(tool, args, { confirmation }),
+    /modified after the change was approved/,
+  );
+  await chmod(at('a'), 0o644);
+  await call(tool, args, { confirmation });
+  assert.equal((await stat(at('b'))).mode & 0o777, 0o644);
 });
 
 test('the description names each path once', async (t) => {
@@ -348,7 +424,9 @@ for (const [name, [lines, shown]] of Object.entries(HIDDEN)) {
     );
     assert.ok(preview.kind === 'edit');
     const headers = preview.diffs.map(({ formatted_diff }) => {
-      const [, from, to] = /^--- (.*)\n\+\+\+ (.*)\n/.exec(formatted_diff ?? '')!;
+      const names = /^--- (.*)\n\+\+\+ (.*)\n/m.exec(formatted_diff ?? '');
+      // A moved file with the same content has only this line.
+      const [, from, to] = names ?? /^diff --git (.*) (.*)\n/.exec(formatted_diff ?? '')!;
       return `${from} ${to}`;
     });
     assert.deepEqual(headers, shown);

@@ -2,8 +2,9 @@
  * The common part of write_file, edit and apply_patch: planning changes, showing them in a preview, and applying them.
  *
  * A change that a person approved is applied exactly as it was shown, or not at all. The only exception is content that
- * the person has replaced. The preview contains a fingerprint, which is a hash of the old files. The answer contains
- * the fingerprint too, and the call fails if a file has changed since the preview.
+ * the person has replaced. The preview contains a fingerprint, which is a hash of the old files and of the modes before
+ * and after the change. The answer contains the fingerprint too, and the call fails if a file has changed since the
+ * preview.
  */
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
@@ -11,6 +12,7 @@ import { RichResponse, type ToolContext } from '../../agent/index.ts';
 import { FileError } from '../files/file-error.ts';
 import { fileDiff, isShownWhole } from '../files/show-diff.ts';
 import { decodeText, encodeText, toCrlf, usesCrlf } from '../files/text.ts';
+import { modesOf } from '../files/write.ts';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
 import { fingerprintOf, newContentOf, type CoderTool, type Display, type Preview } from './tool.ts';
 import type { Change, Snapshot, Workspace } from '../files/workspace.ts';
@@ -150,10 +152,12 @@ function asAnswered(
 
 function fingerprint(changes: readonly Change[], workspace: Workspace): string {
   const hash = createHash('sha256');
-  for (const { path, before } of changes) {
+  for (const change of changes) {
+    const { path, before } = change;
     const content =
       before === undefined ? 'absent' : createHash('sha256').update(before.bytes).digest('hex');
-    hash.update(`${JSON.stringify(workspace.locate(path))} ${content}\n`);
+    const { old, next } = modesOf(change);
+    hash.update(`${JSON.stringify(workspace.locate(path))} ${content} ${old} ${next}\n`);
   }
   return hash.digest('hex');
 }

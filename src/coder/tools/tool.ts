@@ -16,9 +16,9 @@ export type Effect = 'read' | 'edit' | 'execute' | 'network' | 'memory' | 'talk'
 export type Preview =
   | { readonly kind: 'execute'; readonly command: string; readonly workingDirectory: string }
   /**
-   * A change with one diff per file. `fingerprint` is a hash of the old files. It comes back in the value of the
-   * answer. `modifiable` is true if a person may replace the new content. This is possible if there is only one file
-   * and its new content is shown completely.
+   * A change with one diff per file. `fingerprint` is a hash of the old files and of their modes before and after the
+   * change. It comes back in the value of the answer. `modifiable` is true if a person may replace the new content.
+   * This is possible if there is only one file and its new content is shown completely.
    */
   | {
       readonly kind: 'edit';
@@ -30,6 +30,8 @@ export type Preview =
   | { readonly kind: 'generic'; readonly description: string };
 
 export interface CoderTool extends Tool {
+  /** For a tool of an MCP server: `SERVER__TOOL` as the settings and the server write it. */
+  readonly fullName?: string;
   readonly effect: Effect;
   /**
    * Returns the absolute paths of the files that the call changes. If this function is missing, a sequential call may
@@ -64,6 +66,15 @@ export interface CoderTool extends Tool {
     shows?: Shows,
     environment?: ReadOnlyEnvironment,
   ): MaybePromise<unknown>;
+}
+
+/**
+ * Returns the names by which settings may refer to a tool: its name and, for a tool of an MCP server, also `fullName`.
+ */
+export function toolNames(tool: Tool): readonly string[] {
+  return 'fullName' in tool && typeof tool.fullName === 'string'
+    ? [tool.name, tool.fullName]
+    : [tool.name];
 }
 
 /** Returns whether the policy allows a result to contain the file or folder with this real path. */

@@ -1,7 +1,7 @@
 /**
  * web_search: searches the web with the search of the model's own provider (Google Search of Gemini, and the web search
- * of Anthropic and OpenAI). The search is a separate request to the model that contains only the query, because some
- * providers do not combine their search with other tools. The agent sends the query only to this provider, which
+ * of Anthropic and OpenAI). The search is a separate request to the model, because some providers do not combine their
+ * search with other tools. This request contains only the query and a fixed instruction. The agent sends the query only to this provider, which
  * already sees the conversation. So a page cannot use this tool to make the agent send data to an address that the page
  * chooses.
  */

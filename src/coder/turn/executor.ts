@@ -249,7 +249,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
    */
   async function unheard({ turn, signal }: ConcludeContext, { agent, state }: AcquiredAgent) {
     const { aside, parts } = await commands.read(turn[0]!, agent);
-    return aside ? undefined : { message: await parts(signal), state };
+    if (aside) return undefined;
+    return { message: await parts(signal, { state, mayApprove: false }), state };
   }
 
   /** Returns the updates that end a task. If `run` is missing, the open calls are known only from the task's log. */
@@ -298,7 +299,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     const first = await commands.read(context.turn[0] ?? context.message, acquired.agent);
     const { agent, aside } = first;
     const onModel = (name: string): void => workspaces.modelNames.set(context, name);
-    const model = modelNameIn({ ...run.session?.state, ...acquired.state }, agent.model);
+    const state = { ...run.session?.state, ...acquired.state };
+    const model = modelNameIn(state, agent.model);
     onModel(model);
     const presenter = new DevelopmentToolPresenter({
       context,
@@ -327,7 +329,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
         const opening = openingState(run.runId, first.opening);
         const editor = editorState(context.user, run.session?.state);
         const files = agent.viewOf({ state: { get: (key) => editor[key] } });
-        const message = await first.parts(context.signal, files);
+        const sender = { state, mayApprove: mayApprove(context), files };
+        const message = await first.parts(context.signal, sender);
         return { message, aside, state: { ...acquired.state, ...opening, ...editor } };
       },
     });
@@ -353,7 +356,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       user: run.key.user,
       session: run.key.id,
       runId: `${run.runId}/${turn.length}`,
-      message: await parts(signal),
+      message: await parts(signal, { state: {}, mayApprove: false }),
       aside,
       state: BESIDE,
       signal,
@@ -404,6 +407,14 @@ function readerOf(context: ExecutionContext, inbox: Inbox, isAnswer: boolean): T
       }),
     }),
   };
+}
+
+/**
+ * Returns whether the sender of the turn's first message may approve calls. If the turn was resumed after a restart, or
+ * has further messages, the sender is unknown.
+ */
+function mayApprove({ user, turn, resumed }: ExecutionContext): boolean {
+  return !resumed && turn.length === 1 && rolesOf(user).includes('approve');
 }
 
 /**

@@ -4,7 +4,12 @@
  */
 import { structuredPatch } from 'diff';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
-import { isShortened, isWithoutDiff, leavesOut } from '../../protocol/schema-free/index.ts';
+import {
+  headerNotes,
+  isShortened,
+  isWithoutDiff,
+  leavesOut,
+} from '../../protocol/schema-free/index.ts';
 import { reveals } from './clean.ts';
 
 /** Limits for computing a diff. If a limit is exceeded, the lines come from `formatted` instead. */
@@ -23,7 +28,7 @@ export type ChangedLine =
   /** Unchanged lines that are left out. */
   | { readonly kind: 'gap' }
   | { readonly kind: 'note'; readonly text: string }
-  /** A line of the server's formatted diff, or a `+` followed by a line of the new content. */
+  /** A line of the server's formatted diff or of its header, or a `+` followed by a line of the new content. */
   | { readonly kind: 'patch'; readonly text: string };
 
 export interface FileChange {
@@ -50,7 +55,7 @@ export function changeOf(diff: FileDiff, context = CONTEXT): FileChange {
 
   let added = 0;
   let removed = 0;
-  const lines: ChangedLine[] = [];
+  const lines: ChangedLine[] = noted(diff);
   for (const [index, hunk] of patch.hunks.entries()) {
     if (index > 0) lines.push({ kind: 'gap' });
     let [old, now] = [hunk.oldStart, hunk.newStart];
@@ -68,6 +73,11 @@ export function changeOf(diff: FileDiff, context = CONTEXT): FileChange {
     }
   }
   return { added, removed, lines, complete: true };
+}
+
+/** Returns the header lines of the server's diff that say more than the contents: a new path, a new mode. */
+function noted({ formatted_diff }: FileDiff): ChangedLine[] {
+  return headerNotes(formatted_diff).map((text) => ({ kind: 'patch', text: reveals(text) }));
 }
 
 /** Returns the texts that occur in a removed line and also in an added line when tabs are drawn as spaces. */
@@ -91,7 +101,8 @@ function visibleEnds(before: string, after: string): readonly [string, string] {
  * Returns the server's diff. If there is none, or if it says only that there are too many differences, returns the new
  * content.
  */
-function formatted({ formatted_diff, new_content }: FileDiff): FileChange {
+function formatted(diff: FileDiff): FileChange {
+  const { formatted_diff, new_content } = diff;
   const text = formatted_diff ?? '';
   if (text === '' || isWithoutDiff(text)) {
     const added = reveals(new_content).replace(/\n$/, '').split('\n');
@@ -101,6 +112,7 @@ function formatted({ formatted_diff, new_content }: FileDiff): FileChange {
       removed: 0,
       complete: !isShortened(new_content),
       lines: [
+        ...noted(diff),
         { kind: 'note', text: note },
         ...added.map((each) => ({ kind: 'patch', text: `+${each}` }) as const),
       ],

@@ -7,7 +7,7 @@ import { reveal } from '../../base/index.ts';
 import type { Json } from './message.ts';
 import type { FileDiff, ToolCall } from './tool-call.ts';
 
-/** Maximum length of JSON that is shown on one line. */
+/** Maximum length of an object or array that is shown as JSON on one line. Longer ones are indented. */
 const MAX_SHORT = 60;
 
 export type CallDetail =

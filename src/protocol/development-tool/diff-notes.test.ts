@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   binaryNote,
+  headerNotes,
   isShortened,
   isWithoutDiff,
   leavesOut,
@@ -32,4 +33,14 @@ test('other texts with brackets are not notes', () => {
   }
   const diff = '--- a\n+++ b\n@@ -1,2 +1,2 @@\n [truncated: 1 KB more]\n-[image, 3 bytes]\n+[a]\n';
   assert.deepEqual([isWithoutDiff(diff), leavesOut(diff)], [false, false]);
+});
+
+test('the header lines of git are found, and nothing after them', () => {
+  const notes = ['old mode 100644', 'new mode 100755', 'rename from a', 'rename to b'];
+  const header = `diff --git a/a b/b\n${notes.join('\n')}\n`;
+  const rest = ['', '--- a/a\n+++ b/b\n@@ -1 +1 @@\n-old mode\n+new mode\n', noDiffNote(9, 9)];
+  for (const end of rest) assert.deepEqual(headerNotes(header + end), notes);
+  for (const none of [undefined, '', '--- a\n+++ b\nold mode 1\n', `@@\n${header}`]) {
+    assert.deepEqual(headerNotes(none), []);
+  }
 });

@@ -1,10 +1,12 @@
 /**
- * The notes that stand for what is left out of the contents and the diff of a file change. The server writes them.
- * Displays must recognize them, because a change that is not shown completely must not be as easy to allow as other
- * changes. This file loads no schema.
+ * The notes that stand for what is left out of the contents and the diff of a file change, and the notes about the file
+ * itself. The server writes them. Displays must recognize them, so that a change that is shown only in part is harder
+ * to allow than other changes. This file loads no schema.
  */
 import { sizeOf } from '../../base/index.ts';
 
+/** The first line of a diff with a header in git's form. */
+const GIT_HEADER = 'diff --git ';
 /** Maximum length of a note. */
 const MAX_NOTE = 200;
 const TRUNCATED = /(?:^|\n)\[truncated: [^\n]+ more\]\n$/;
@@ -28,6 +30,18 @@ export function binaryNote(kind: string, bytes: number): string {
   return `[${kind}, ${sizeOf(bytes)}]\n`;
 }
 
+/**
+ * Returns what the diff of one file says besides the changed lines: that the file is moved or removed, is executable,
+ * or gets another mode. These are the header lines of git, such as `new mode 100755`. A display that compares the
+ * contents itself must show these lines too.
+ */
+export function headerNotes(diff = ''): readonly string[] {
+  const [first = '', ...lines] = diff.split('\n');
+  if (!first.startsWith(GIT_HEADER)) return [];
+  const end = lines.findIndex((line) => !/^[a-z]/.test(line));
+  return lines.slice(0, end === -1 ? undefined : end);
+}
+
 /** Returns whether a content is truncated, or is only the note of a binary file. */
 export function isShortened(content: string): boolean {
   return TRUNCATED.test(content.slice(-MAX_NOTE)) || isBinary(content);
@@ -38,15 +52,16 @@ export function isBinary(content: string): boolean {
   return content.length <= MAX_NOTE && BINARY.test(content);
 }
 
-/** Returns whether the note that there are too many differences replaces the lines of a diff. */
+/** Returns whether a diff has the note of `noDiffNote` instead of the changed lines. */
 export function isWithoutDiff(diff: string): boolean {
   return NO_DIFF.test(diff);
 }
 
 /**
- * Returns whether the diffs of one or several files leave out a part of the new contents. Only a note starts with a
- * bracket, because all other lines of a diff start with a sign. But the note of a binary file is an added line (`+[`).
- * An added line of text in the same form counts as such a note.
+ * Returns whether the diffs of one or several files leave out a part of the new contents. A line of a diff that starts
+ * with `[` is a note, because all other lines start with another character (`+`, `-`, `@`, a space or a letter). The
+ * note of a binary file is part of the new content, so its line starts with `+[`. An added line of text in the same
+ * form counts as such a note.
  */
 export function leavesOut(diffs: string): boolean {
   return LEFT_OUT.test(diffs);

@@ -21,6 +21,7 @@ export {
 } from '../development-tool/call-details.ts';
 export {
   binaryNote,
+  headerNotes,
   isBinary,
   isShortened,
   isWithoutDiff,

@@ -74,3 +74,24 @@ test('a change between tabs and spaces is visible', () => {
   assert.deepEqual([added, removed], [1, 1]);
   assert.deepEqual(lines.map(textOfLine), ['1   all:', '2 -     make', '2 + →   make']);
 });
+
+test('a new mode and an old path are shown before the lines, also without changed lines', () => {
+  const notes = ['old mode 100644', 'new mode 100755', 'rename from b', 'rename to a.txt'];
+  const header = `diff --git a/b b/a.txt\n${notes.join('\n')}\n`;
+  const shown = (old_content: string, new_content: string, formatted_diff: string) => {
+    const { lines, ...diff } = diffLines({ ...file, old_content, new_content, formatted_diff }, 60);
+    return { ...diff, lines: lines.map(textOfLine) };
+  };
+  assert.deepEqual(shown('a\n', 'a\n', header), {
+    added: 0,
+    removed: 0,
+    complete: true,
+    lines: notes,
+  });
+  const lines = shown('a\n', 'b\n', `${header}--- a/b\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n`).lines;
+  assert.deepEqual(lines, [...notes, '1 - a', '1 + b']);
+  const text = (word: string) =>
+    Array.from({ length: 3000 }, (_, at) => `${word} ${at}`).join('\n');
+  const none = `${header}[too many differences to show: 3000 lines become 3000]\n`;
+  assert.deepEqual(shown(text('a'), text('b'), none).lines.slice(0, 4), notes);
+});

@@ -1,0 +1,153 @@
+/** What a permission of "Always allow" changes, and what it never changes. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ApprovalMode, PolicyRule } from './rule.ts';
+import type { Preview } from '../tools/tool.ts';
+import {
+  FETCH,
+  MCP,
+  ROOT,
+  SHELL,
+  WRITE,
+  editOf,
+  rule,
+  shellRule,
+  tool,
+  verdict,
+} from '../../../test/support/policy.ts';
+import { addGrants, grantsIn, removeGrants } from './grants.ts';
+
+const writing = (
+  file: string,
+  rules: readonly PolicyRule[],
+  grants: readonly PolicyRule[],
+  mode: ApprovalMode = 'ask',
+): string =>
+  verdict(rules, WRITE, { path: file }, { grants, mode, preview: editOf(file) }).decision;
+
+const running = (
+  command: string,
+  rules: readonly PolicyRule[],
+  grants: readonly PolicyRule[],
+): string => verdict(rules, SHELL, { command }, { grants }).decision;
+
+/** The same permission as it is saved in the settings, after the rules that people wrote. */
+const saved = (rules: readonly PolicyRule[], grant: PolicyRule): PolicyRule[] => [
+  ...rules,
+  { ...grant, workspace: ROOT },
+];
+
+test('a permission of a session or of the settings never weakens a rule that denies', () => {
+  const files = [rule('deny', 'write_file', 'secrets/**')];
+  const commands = [shellRule('deny', 'git commit --no-verify')];
+  for (const grant of [rule('allow', 'write_file'), rule('allow', 'write_file', 'secrets/a')]) {
+    assert.equal(writing('secrets/a', files, [grant]), 'deny');
+    assert.equal(writing('secrets/a', saved(files, grant), []), 'deny');
+  }
+  const commit = shellRule('allow', 'git commit');
+  for (const [rules, grants] of [
+    [commands, [commit]],
+    [saved(commands, commit), []],
+  ] as const) {
+    assert.equal(running('git commit -m x', rules, grants), 'allow');
+    assert.equal(running('git commit --no-verify', rules, grants), 'deny');
+    // The command may be the one that the rule denies.
+    assert.equal(running('git commit -m $X', rules, grants), 'ask');
+  }
+});
+
+test('a permission for a tool keeps the questions about .git and .parley, and those of narrower rules', () => {
+  const rules = [rule('ask', 'write_file', 'config/**'), shellRule('ask', 'git commit --amend')];
+  const grant = rule('allow', 'write_file');
+  for (const [settings, grants] of [
+    [rules, [grant]],
+    [saved(rules, grant), []],
+  ] as const) {
+    assert.equal(writing('src/a.ts', settings, grants), 'allow');
+    for (const file of ['.parley/commands/a.md', 'sub/.git/config', 'config/a.json']) {
+      assert.equal(writing(file, settings, grants), 'ask', file);
+    }
+  }
+  const commit = [shellRule('allow', 'git commit')];
+  assert.equal(running('git commit -m x', rules, commit), 'allow');
+  assert.equal(running('git commit --amend', rules, commit), 'ask');
+  assert.equal(running('git commit -m x', [shellRule('ask', 'git * -m')], commit), 'ask');
+});
+
+test('a permission ends the question of a rule that matches everything the permission allows', () => {
+  const exact = rule('allow', 'write_file', '.parley/commands/a.md');
+  assert.equal(writing('.parley/commands/a.md', [], [exact]), 'allow');
+  assert.equal(writing('.parley/commands/b.md', [], [exact]), 'ask');
+  assert.equal(writing('a', [rule('ask', '*')], [rule('allow', 'write_file')]), 'allow');
+  const test = [shellRule('allow', 'npm test')];
+  for (const asks of [shellRule('ask'), shellRule('ask', 'npm'), shellRule('ask', 'npm test')]) {
+    assert.equal(running('npm test --silent', [asks], test), 'allow');
+  }
+  assert.equal(running('npm test -s', [shellRule('ask', 'npm test * $')], test), 'ask');
+  const push = [shellRule('allow', 'git push origin main $')];
+  assert.equal(running('git push origin main', [shellRule('ask', 'git push')], push), 'allow');
+  assert.equal(running('git push origin main -f', [shellRule('ask', 'git push')], push), 'ask');
+  const hosts = [rule('ask', 'fetch_url', '*.example.com')];
+  const fetching = (host: string, grants: readonly PolicyRule[]): string =>
+    verdict(hosts, FETCH, { url: `https://${host}/` }, { grants }).decision;
+  assert.equal(fetching('a.example.com', [rule('allow', 'fetch_url', 'a.example.com')]), 'allow');
+  assert.equal(fetching('a.example.com', [rule('allow', 'fetch_url')]), 'ask');
+});
+
+test('a permission for the tools of a server keeps the question about one of them', () => {
+  const all = [rule('allow', 'github__*')];
+  const preview: Preview = { kind: 'mcp', server: 'github', tool: 'search' };
+  const calling = (asks: readonly PolicyRule[], grants = all): string =>
+    verdict(asks, MCP, {}, { preview, grants }).decision;
+  assert.equal(calling([]), 'allow');
+  assert.equal(calling([rule('ask', 'github__search')]), 'ask');
+  assert.equal(calling([rule('ask', '*__search')]), 'ask');
+  assert.equal(calling([rule('ask', 'github__?????*')]), 'ask');
+  for (const asks of [rule('ask', 'github__*'), rule('ask', 'git*'), rule('ask', '*')]) {
+    assert.equal(calling([asks]), 'allow', asks.tool);
+  }
+  const one = [rule('allow', 'github__search')];
+  assert.equal(calling([rule('ask', 'github__search')], one), 'allow');
+  assert.equal(calling([rule('ask', '*__search')], one), 'allow');
+});
+
+test('a line that writes to a file is asked about, whatever its commands are allowed', () => {
+  const grants = [shellRule('allow', 'git log')];
+  for (const rules of [[], [shellRule('ask')], [shellRule('ask', 'git')]]) {
+    assert.equal(running('git log', rules, grants), 'allow');
+    assert.equal(running('git log > out', rules, grants), 'ask');
+    assert.equal(running('git log; f() { x; }', rules, grants), 'ask');
+  }
+});
+
+test('a rule that a person wrote still overrides earlier rules and the questions of the mode', () => {
+  const rules = [
+    rule('deny', 'write_file', 'docs/**'),
+    rule('allow', 'write_file', 'docs/a.md'),
+    rule('allow', 'write_file', '.parley/commands/**'),
+  ];
+  assert.equal(writing('docs/a.md', rules, []), 'allow');
+  assert.equal(writing('docs/b.md', rules, []), 'deny');
+  assert.equal(writing('.parley/commands/a.md', rules, []), 'allow');
+});
+
+test('permissions that an earlier version stored in a session are ignored: some of them were saved too', () => {
+  const stored = new Map<string, unknown>([['coder.grants', [shellRule('allow', 'npm test')]]]);
+  const state = {
+    get: (key: string) => JSON.parse(JSON.stringify(stored.get(key) ?? null)) ?? undefined,
+    set: (key: string, value: unknown) => void stored.set(key, value),
+  };
+  assert.deepEqual(grantsIn(state), []);
+  addGrants(state, [shellRule('allow', 'npm run build')]);
+  assert.deepEqual(grantsIn(state), [shellRule('allow', 'npm run build')]);
+  assert.deepEqual(removeGrants(state, '000000'), []);
+});
+
+test('a permission for edits does not allow reading', () => {
+  const edit = tool('edit', 'edit');
+  const rules = [rule('ask', 'read_file', 'secrets/**')];
+  for (const grant of [rule('allow', 'edit'), rule('allow', 'edit', 'secrets/a')]) {
+    const { decision } = verdict(rules, edit, { path: 'secrets/a' }, { grants: [grant] });
+    assert.equal(decision, 'ask');
+  }
+});

@@ -1,0 +1,83 @@
+/** The decision of the rules about a command line. */
+import { concerns, covers, parsePattern, type Pattern } from '../shell/command-pattern.ts';
+import { parseCommandLine } from '../shell/parse.ts';
+import type { SimpleCommand } from '../shell/simple-command.ts';
+import { staysInside } from '../shell/workspace-path.ts';
+import type { PolicyRule } from './rule.ts';
+import { partVerdict, said, strictest, type Applicable, type Ruled } from './verdict.ts';
+
+/**
+ * Returns the decision about a command line, or undefined if the mode decides. `root` is the root folder of the
+ * workspace.
+ */
+export function shellVerdict(
+  applicable: Applicable,
+  text: string,
+  root: string,
+): Ruled | undefined {
+  const { rules, grants } = applicable;
+  const { commands, writes, reads, problem } = parseCommandLine(text);
+  const patterns = new Map(
+    [...rules, ...grants].map((rule) => [
+      rule,
+      rule.pattern === undefined ? undefined : parsePattern(rule.pattern),
+    ]),
+  );
+  const each = commands.map((command) => commandVerdict(applicable, patterns, command, root));
+  const worst = strictest(each);
+  if (worst?.decision === 'deny') return worst;
+  const outside = reads.filter((file) => !staysInside(file, root));
+  const redirects = writes.length > 0 || outside.length > 0;
+  if (problem === undefined && !redirects && commands.length > 0) return worst;
+  // A rule without a pattern applies to every command line, even to a line that cannot be parsed.
+  const isWhole = ({ pattern }: PolicyRule): boolean => pattern === undefined;
+  const whole = partVerdict(applicable, isWhole, isNarrower);
+  const later = rules.slice(rules.findLastIndex(isWhole) + 1);
+  const parsed: (Ruled | undefined)[] = [whole, ...each];
+  if (problem !== undefined && later.some((rule) => rule.decision !== 'allow')) {
+    const mayBeDenied = later.some((rule) => rule.decision === 'deny');
+    parsed.push({ decision: 'ask', reason: problem, mayBeDenied });
+  } else if (!whole) {
+    if (worst?.decision !== 'allow') return worst;
+    const effect =
+      writes.length > 0 ? `writes ${writes.join(', ')}` : `reads ${outside.join(', ')}`;
+    return { decision: 'ask', reason: problem ?? `the command ${effect}` };
+  }
+  return strictest(parsed.filter((one) => one !== undefined));
+}
+
+/**
+ * Returns the decision about a command. If it is uncertain whether a rule matches, the rule asks, and the rules before
+ * it count too.
+ */
+function commandVerdict(
+  applicable: Applicable,
+  patterns: ReadonlyMap<PolicyRule, Pattern | undefined>,
+  command: SimpleCommand,
+  root: string,
+): Ruled | undefined {
+  const matching = (rule: PolicyRule): 'yes' | 'maybe' | 'no' => {
+    if (rule.pattern === undefined) return 'yes';
+    const pattern = patterns.get(rule);
+    if (rule.decision === 'allow') return pattern && covers(pattern, command, root) ? 'yes' : 'no';
+    return pattern ? concerns(pattern, command) : 'maybe';
+  };
+  const verdicts: (Ruled | undefined)[] = [];
+  for (const rule of applicable.rules.toReversed()) {
+    const match = matching(rule);
+    if (match === 'yes') break;
+    if (match === 'no') continue;
+    const reason = `the command may match this rule: ${said(rule).reason}`;
+    verdicts.push({ decision: 'ask', reason, mayBeDenied: rule.decision === 'deny' });
+  }
+  const certain = partVerdict(applicable, (rule) => matching(rule) === 'yes', isNarrower);
+  return strictest([...verdicts, certain]);
+}
+
+/** Returns whether every command that the pattern `grant` covers matches the pattern `rule`. */
+function isNarrower(grant: string, rule: string): boolean {
+  const narrow = parsePattern(grant);
+  const wide = parsePattern(rule);
+  if (!narrow || !wide || (wide.exact && !narrow.exact)) return false;
+  return concerns(wide, { words: narrow.words, assigns: false }) === 'yes';
+}

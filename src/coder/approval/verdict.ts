@@ -1,0 +1,95 @@
+/**
+ * The decision about one part of a call, such as a command of a line or a file of a patch, and how the decisions about
+ * all parts are combined.
+ *
+ * Rules are what people have written, and the built-in rules. Of these, the last one that matches decides. Permissions
+ * are what people have allowed with "Always allow". A permission counts only if no rule matches, or if the rule asks
+ * and matches everything that the permission allows. So a permission never weakens a rule that denies, nor a narrower
+ * rule that asks.
+ */
+import { matchesName } from '../files/glob-pattern.ts';
+import type { PolicyDecision, PolicyRule } from './rule.ts';
+
+export interface Verdict {
+  readonly decision: PolicyDecision;
+  /** The reason in one line, for people. If the call is denied, the model gets the reason too. */
+  readonly reason: string;
+}
+
+/** The decision of the rules. */
+export interface Ruled extends Verdict {
+  /** True if the call needs approval because it is uncertain whether a rule denies it. */
+  readonly mayBeDenied?: boolean;
+}
+
+/** The rules and permissions for the calls of one tool. */
+export interface Applicable {
+  /** The names of the tool. */
+  readonly names: readonly string[];
+  /** The rules in their order. */
+  readonly rules: readonly PolicyRule[];
+  readonly grants: readonly PolicyRule[];
+}
+
+/**
+ * Returns whether everything that the pattern of a permission allows also matches the pattern of a rule. Both patterns
+ * match the same part of a call.
+ */
+type IsNarrower = (grant: string, rule: string) => boolean;
+
+/**
+ * Returns the decision about a part of a call, or undefined if the mode decides. `matches` returns whether a rule or a
+ * permission matches this part.
+ */
+export function partVerdict(
+  applicable: Applicable,
+  matches: (rule: PolicyRule) => boolean,
+  isNarrower: IsNarrower,
+): Verdict | undefined {
+  const rule = applicable.rules.findLast(matches) ?? applicable.grants.find(matches);
+  return rule && said(answerTo(rule, applicable, matches, isNarrower) ?? rule);
+}
+
+/** Returns the permission that ends the question of a rule, or undefined if there is none or the rule does not ask. */
+export function answerTo(
+  rule: PolicyRule,
+  { names, grants }: Applicable,
+  matches: (grant: PolicyRule) => boolean,
+  isNarrower: IsNarrower,
+): PolicyRule | undefined {
+  if (rule.decision !== 'ask') return undefined;
+  return grants.find((grant) => {
+    const { tool, pattern } = grant;
+    const sameTools =
+      names.includes(tool) ||
+      rule.tool === tool ||
+      // The name of a permission can end with `*`, and a `?` of the rule would match only one character there.
+      (!rule.tool.includes('?') && matchesName(rule.tool, tool));
+    const samePattern =
+      rule.pattern === undefined || (pattern !== undefined && isNarrower(pattern, rule.pattern));
+    return sameTools && samePattern && matches(grant);
+  });
+}
+
+/** Returns the decision of a rule. */
+export function said(rule: PolicyRule): Verdict {
+  const what = rule.pattern === undefined ? rule.tool : `${rule.tool} "${rule.pattern}"`;
+  const verb = { allow: 'allows', ask: 'asks before', deny: 'denies' }[rule.decision];
+  return { decision: rule.decision, reason: `a rule ${verb} ${what}` };
+}
+
+function severityOf(ruled: Ruled | undefined): number {
+  if (ruled?.mayBeDenied) return 3;
+  return { allow: 0, byMode: 1, ask: 2, deny: 4 }[ruled?.decision ?? 'byMode'];
+}
+
+/**
+ * Returns the strictest decision. An undefined decision means that the mode decides. It is stricter than `allow`, and
+ * less strict than `ask`.
+ */
+export function strictest(verdicts: readonly (Ruled | undefined)[]): Ruled | undefined {
+  return verdicts.reduce(
+    (worst, one) => (severityOf(one) > severityOf(worst) ? one : worst),
+    verdicts[0],
+  );
+}
