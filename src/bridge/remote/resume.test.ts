@@ -188,9 +188,8 @@ test('a run whose process died while the remote agent worked cancels the remote 
     return createRunner({ agent: remoteAgent({ name: 'slow', url: listening.url }), sessions });
   };
   // Never asked for more: to the store, and to the remote, this process is dead.
-  const dead = process()
-    .run({ ...at, message: 'go' })
-    [Symbol.asyncIterator]();
+  const run = process().run({ ...at, message: 'go' });
+  const dead = run[Symbol.asyncIterator]();
   let step = await dead.next();
   while (step.done !== true && step.value.partial !== true) step = await dead.next();
   await process().cancel(at);
