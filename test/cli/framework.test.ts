@@ -213,7 +213,7 @@ describe('parley serve with an agent of the framework', { concurrency: 3 }, () =
     const { out } = await parley(['serve', '--help']);
     assert.match(
       out,
-      /--model M +The model of the coder and of agents without a model: google:NAME, .*offline or scripted:FILE/,
+      /--model M +The model of the coder and of agents without a model: google:NAME, .*offline, scripted:FILE/,
     );
     assert.match(out, /parley serve --agent \.\/examples\/weather\/agent\.ts/);
   });
