@@ -109,7 +109,10 @@ export interface ServeOptions {
   readonly signing?: SigningKeys;
   readonly limits?: ServeLimits;
   readonly logger?: Logger;
-  /** The public URL of the server, if it is behind a proxy. */
+  /**
+   * The public URL of the server, if it is behind a proxy. If neither `authenticate` nor `publicUrl` is set, requests
+   * from other machines are refused.
+   */
   readonly publicUrl?: string;
   /** Origins of web pages that may call the agent. Default: none. */
   readonly cors?: readonly string[];

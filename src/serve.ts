@@ -38,6 +38,7 @@ import {
   routeTable,
   plainRoute,
   PendingBytes,
+  SignedHosts,
   storeCheck,
   StreamCounter,
   tenantOf,
@@ -124,6 +125,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
   const versions = VERSIONS.filter((version) => options.versions?.includes(version) ?? true);
   const publicUrl = options.publicUrl && trimEndOf(options.publicUrl, '/');
   const signing = options.signing ?? temporarySigningKeys();
+  const signedHosts = new SignedHosts();
   let listeningAt = 'http://localhost';
   /** Whether gRPC is served. Set when the server listens. */
   let listensGrpc = false;
@@ -148,7 +150,9 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     const base = call.base ?? publicUrl ?? listeningAt;
     const card = cardAt(base, differs === true ? {} : (differs ?? {}));
     if (!options.signing) return card;
-    return signCard(card, { keys: options.signing, jku: base + JWKS_PATH }, call.version);
+    const jku = base + JWKS_PATH;
+    signedHosts.check(jku, `user ${call.user?.id ?? ''}`);
+    return signCard(card, { keys: options.signing, jku }, call.version);
   };
   // The capabilities on the final card are used, including those that `options.card` sets.
   const offered = cardAt(listeningAt).capabilities;
@@ -212,6 +216,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     pending,
     signing,
     signsCards: options.signing !== undefined,
+    signedHosts,
     versions,
     extensions: offered.extensions ?? [],
     extensionOf: options.extensionOf,

@@ -56,7 +56,7 @@ export async function connect(
   const found = options.card
     ? { card: options.card, url: address }
     : await discover(address, options);
-  const { service, endpoint } = await openAnyService(address, found, options);
+  const { service, endpoint } = await openService(address, found, options);
   const { retry, signal } = options;
   return Object.assign(createClient(service, { card: found.card, retry, signal }), { endpoint });
 }
@@ -66,22 +66,19 @@ export async function connect(
  * of `address` nor in `trustedOrigins` receives no headers. The agent chooses the address of such an interface. So this
  * address must not be in a private network, unless it has the host of `address`, or both addresses are on this machine.
  * In browsers, the browser's own rules apply instead. If the caller gives its own `fetch`, the address of an HTTP
- * interface is not checked here.
+ * interface is not checked here. The gRPC client is loaded only if gRPC is the best choice.
  */
-export function openService(
+export async function openService(
   address: string,
-  found: FoundCard,
+  offered: FoundCard,
   options: ConnectOptions = {},
-  grpc?: GrpcClient,
-): { readonly service: AgentService; readonly endpoint: ChosenEndpoint } {
+): Promise<{ readonly service: AgentService; readonly endpoint: ChosenEndpoint }> {
   const { headers = {}, trustedOrigins = [] } = options;
   const trusted = [address, ...trustedOrigins.map(originOf)];
   const hasHeaders = typeof headers === 'function' || Object.keys(headers).length > 0;
-  const endpoint = chooseAmong(
-    hasHeaders ? restrictToOrigins(trusted, found) : found,
-    options,
-    grpc !== undefined,
-  );
+  const found = hasHeaders ? restrictToOrigins(trusted, offered) : offered;
+  const grpc = await loadGrpc(found, options);
+  const endpoint = chooseAmong(found, options, grpc !== undefined);
   const isTrusted = hasOriginOf(trusted, endpoint.url);
   const refusal = () => untrusted(trusted, [new URL(endpoint.url).origin]);
   if (grpc && endpoint.binding === 'GRPC') {
@@ -97,18 +94,6 @@ export function openService(
   const { fetch = isNode() ? guardedFor(address) : undefined } = options;
   const service = httpService(endpoint, codec, { ...options, fetch });
   return { service: withoutHeaders(service, refusal), endpoint };
-}
-
-/**
- * Does the same as `openService`, but may also choose gRPC. The gRPC client is loaded only if gRPC is the best choice
- * in the card.
- */
-export async function openAnyService(
-  address: string,
-  found: FoundCard,
-  options: ConnectOptions = {},
-): Promise<ReturnType<typeof openService>> {
-  return openService(address, found, options, await loadGrpc(found, options));
 }
 
 type GrpcClient = typeof import('./grpc/index.ts');

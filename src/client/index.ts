@@ -36,7 +36,8 @@ export {
 export { seqOf } from './connection/sse.ts';
 export { checkTrust } from './connection/verify-card.ts';
 
-export { TaskFollower, type FollowedService, type Items } from './follow/follower.ts';
+export { TaskFollower, type FollowedService } from './follow/follower.ts';
+export type { Items } from './follow/last-event.ts';
 export { RemoteTaskGuard } from './follow/guard.ts';
 export {
   limitSilence,

@@ -9,6 +9,7 @@ import {
 import { ConnectionError } from './connection/errors.ts';
 import { Lifetime } from './connection/request.ts';
 import { followTask, type FollowOptions } from './follow/follower.ts';
+import { isFailedUpdate } from './follow/last-event.ts';
 import { createTextTracker, questionAfterText, SEPARATOR, successfulText } from './text.ts';
 
 export type StreamStart = Omit<FollowOptions, 'signal'>;
@@ -118,11 +119,20 @@ export class AgentStream implements AsyncIterable<StreamItem> {
     if (event.kind === 'message') this.#message = event;
     // A task in the middle of a stream is a snapshot, which replaces the earlier task.
     else if (event.kind === 'task') this.#task = reduce(undefined, event);
-    else this.#task = reduce(this.#task ?? initialTask(event), event);
+    else this.#task = this.#changedBy(event);
+  }
+
+  /** Returns the task that results from an event. */
+  #changedBy(event: Exclude<TaskEvent, Task>): Task | undefined {
+    const task = this.#task;
+    if (task?.id === event.taskId) return reduce(task, event);
+    if (task && isFailedUpdate(event)) return reduce(task, { ...event, taskId: task.id });
+    // The stream does not begin with the task, or a queued prompt of a live session runs in another task.
+    return reduce(initialTask(event), event);
   }
 }
 
-/** Makes a task for the first event of a stream that does not begin with the task itself. */
+/** Makes a task for an event whose task was not sent. */
 function initialTask(event: Exclude<TaskEvent, Task>): Task | undefined {
   return reduce(undefined, {
     kind: 'task',

@@ -309,6 +309,12 @@ test('a receiver that would trust anybody cannot be made', () => {
     () => webhookReceiver({ onEvent() {}, onError() {} }),
     /needs `jwks`, `keys`, `token` or/,
   );
+  for (const credential of [{ token: '' }, { authorization: '' }, { jwks: JWKS, token: '' }]) {
+    assert.throws(() => webhookReceiver({ ...credential, onEvent() {}, onError() {} }), {
+      name: 'TypeError',
+      message: /is an empty string, so anybody could send notifications/,
+    });
+  }
 });
 
 test('without signatures, the token is checked, and repeated ids are still recognized', async () => {

@@ -26,6 +26,7 @@ import { BoundedMap, Turns } from '../base/index.ts';
 import { A2AError, type ProtocolVersion, type StreamEvent } from '../protocol/index.ts';
 import { ConnectionError } from './connection/errors.ts';
 import {
+  checkCredentials,
   digestOf,
   incoming,
   MAX_NOTIFICATION_BYTES,
@@ -128,6 +129,7 @@ const BUSY: Answer = { status: 503, headers: { 'retry-after': '5' } };
 /** Makes a receiver of push notifications. */
 export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceiver {
   const { onEvent, onError, maxPending = MAX_PENDING, maxBytes = MAX_NOTIFICATION_BYTES } = options;
+  checkCredentials(options);
   const verifier = webhookVerifier(options);
   if (!verifier && options.token === undefined && options.authorization === undefined) {
     throw new TypeError(

@@ -44,3 +44,14 @@ test('what is no notification, or too large, is refused', async () => {
   await assert.rejects(readNotification(notification({ hello: 1 }), {}), bad);
   await assert.rejects(readNotification(notification(task), { maxBytes: 10 }), bad);
 });
+
+test('an empty token or authorization is an error of the receiver, and the request is not read', async () => {
+  for (const options of [{ token: '' }, { authorization: '' }]) {
+    const request = notification(v1.encodeEvent(task));
+    await assert.rejects(readNotification(request, options), {
+      name: 'TypeError',
+      message: /^`\w+` is an empty string, so anybody could send notifications/,
+    });
+    assert.equal(request.bodyUsed, false);
+  }
+});

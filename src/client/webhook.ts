@@ -10,9 +10,13 @@ import { MAX_ID_CHARS, webhookVerifier, type WebhookVerifier } from './webhook-s
 export interface NotificationOptions {
   /**
    * The token of the push configuration. Servers of A2A 0.3 and 1.0 send it in the header `X-A2A-Notification-Token`.
+   * An empty string is refused with a TypeError.
    */
   readonly token?: string | undefined;
-  /** The complete `Authorization` header that the push configuration requires, such as `Bearer abc`. */
+  /**
+   * The complete `Authorization` header that the push configuration requires, such as `Bearer abc`. An empty string is
+   * refused with a TypeError.
+   */
   readonly authorization?: string | undefined;
   /** Public keys of the agents' servers, as JSON. With keys, a notification must be signed. */
   readonly keys?: readonly PublicJwk[] | undefined;
@@ -69,12 +73,26 @@ export interface OpenedNotification {
   readonly text: string;
 }
 
+/**
+ * Throws a TypeError if a credential is an empty string, for example because an environment variable is not set. A
+ * request without the header would match it.
+ */
+export function checkCredentials({ token, authorization }: NotificationOptions): void {
+  if (token !== '' && authorization !== '') return;
+  const name = token === '' ? 'token' : 'authorization';
+  throw new TypeError(
+    `\`${name}\` is an empty string, so anybody could send notifications: set a value, or omit the option`,
+  );
+}
+
 /** Checks and reads a notification. The headers are checked before the body is read. */
 export async function openNotification(
   request: IncomingNotification,
-  { token, authorization, maxBytes = MAX_NOTIFICATION_BYTES }: NotificationOptions,
+  options: NotificationOptions,
   verifier: WebhookVerifier | undefined,
 ): Promise<OpenedNotification> {
+  checkCredentials(options);
+  const { token, authorization, maxBytes = MAX_NOTIFICATION_BYTES } = options;
   const checks: [string | undefined, string][] = [
     [token, 'x-a2a-notification-token'],
     [authorization, 'authorization'],

@@ -193,7 +193,7 @@ async function* countedBody(
       size += chunk.length;
       if (size > UNCOUNTED_BYTES) {
         client ||= clientOf(call.user, call.request);
-        app.pending.take(client, size - held);
+        app.pending.take(client, size - held, held);
         held = size;
       }
       yield chunk;

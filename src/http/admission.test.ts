@@ -191,6 +191,21 @@ test('without authenticate everybody is nobody; with it, who is not known is ref
   assert.deepEqual(await known.identify(request({})), { id: 'ann' });
 });
 
+test('without authentication, a request from another machine is refused, unless there is a public URL', () => {
+  const far = { ...request({ host: 'agent.example' }, false), remote: '192.0.2.7' };
+  assert.throws(() => createAdmission({}).identify(far), {
+    kind: 'forbidden',
+    message: /no authentication.* Set `authenticate`/,
+  });
+  assert.throws(() => createAdmission({ trustProxy: true }).identify(far), { kind: 'forbidden' });
+  const publicUrl = 'https://agent.example';
+  assert.equal(createAdmission({ publicUrl }).identify(far), undefined);
+  const authenticate = () => ({ id: 'ann' });
+  assert.deepEqual(createAdmission({ authenticate }).identify(far), { id: 'ann' });
+  // A Unix socket.
+  assert.equal(createAdmission({}).identify({ ...far, remote: '' }), undefined);
+});
+
 test('without authentication, a local request that came through a proxy is refused', () => {
   for (const header of [
     'x-forwarded-for',

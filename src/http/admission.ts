@@ -74,8 +74,9 @@ export interface Admission {
   check(request: TransportRequest): void;
   /**
    * Returns the caller, or undefined if the server does not authenticate. Throws `unauthenticated` if the caller is
-   * unknown. Without authentication, throws `forbidden` for a local request that came through a proxy, unless
-   * `trustProxy` is set. Returns a promise only if `authenticate` does.
+   * unknown. Without authentication, throws `forbidden` for a request from another machine, unless `publicUrl` is set,
+   * and for a local request that came through a proxy, unless `trustProxy` is set. Returns a promise only if
+   * `authenticate` does.
    */
   identify(request: TransportRequest): User | undefined | Promise<User | undefined>;
   /** Returns the CORS headers for the response to this request. */
@@ -136,7 +137,8 @@ export function createAdmission(options: AdmissionOptions): Admission {
     },
     identify(request) {
       if (!authenticate) {
-        if (!options.trustProxy && request.local) refuseProxied(proxyHeader(request));
+        if (!request.local) refuseOthers(request, options.publicUrl);
+        else if (!options.trustProxy) refuseProxied(proxyHeader(request));
         return undefined;
       }
       const user = authenticate(new AuthenticationRequest(request));
@@ -190,6 +192,18 @@ class AuthenticationRequest implements AuthenticatedFields {
   get connection(): TransportRequest['connection'] {
     return this.#request.connection;
   }
+}
+
+/**
+ * Throws if a request without authentication came from another machine. The address of a client is unknown on a Unix
+ * socket, and if the caller of a fetch handler does not provide it.
+ */
+function refuseOthers({ remote }: TransportRequest, publicUrl: string | undefined): void {
+  if (remote === '' || publicUrl !== undefined) return;
+  throw new A2AError(
+    'forbidden',
+    'This server has no authentication, so it answers only requests over loopback. Set `authenticate`, or `publicUrl` if everybody may use it',
+  );
 }
 
 /** Throws if a request without authentication has a header of a proxy, because any machine may be behind the proxy. */

@@ -25,7 +25,6 @@ import type { RouteMatch } from './own-routes.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { peerError } from './respond.ts';
 import { answerRest, matchRest, restError, type RestTarget } from './rest.ts';
-import { SignedHosts } from './signed-hosts.ts';
 
 /**
  * Answers a request. An error becomes an error reply. Rejects only if the server cannot recover its tasks. `readBody`
@@ -53,12 +52,11 @@ type Endpoint = (
 ) => Promise<Reply>;
 
 export function createApp(app: AppContext): App {
-  const hosts = new SignedHosts();
-  const endpoint = createEndpoint(app, hosts);
+  const endpoint = createEndpoint(app);
   const identify: Identify = (request) => app.admission.identify(request);
   const { mounts } = app;
   if (!mounts) return (request, readBody) => endpoint(request, readBody, identify);
-  const mounted = createMounts(app, mounts, hosts);
+  const mounted = createMounts(app, mounts);
   return (request, readBody) => {
     const found = mountAt(mounts, request.url);
     if (found) return mounted(request, found, readBody);
@@ -67,7 +65,7 @@ export function createApp(app: AppContext): App {
 }
 
 /** Answers requests to mounted agents. The caller is authenticated before the agent is looked up. */
-function createMounts(app: AppContext, mounts: Mounts, hosts: SignedHosts) {
+function createMounts(app: AppContext, mounts: Mounts) {
   const endpoints = new WeakMap<MountedAgent, Endpoint>();
   // A request is checked before its agent is looked up, so the agent's endpoint does not check it again.
   const admission = { ...app.admission, check: () => undefined };
@@ -80,7 +78,7 @@ function createMounts(app: AppContext, mounts: Mounts, hosts: SignedHosts) {
       const profile = () => agent.profile;
       const none = { methods: undefined, routes: undefined, home: undefined };
       const own = { ...none, mounts: undefined, describe: undefined, admission };
-      endpoint = createEndpoint({ ...app, ...own, cardAt, extensions, profile }, hosts);
+      endpoint = createEndpoint({ ...app, ...own, cardAt, extensions, profile });
       endpoints.set(agent, endpoint);
     }
     return endpoint;
@@ -140,7 +138,7 @@ function createMounts(app: AppContext, mounts: Mounts, hosts: SignedHosts) {
   };
 }
 
-function createEndpoint(app: AppContext, hosts: SignedHosts): Endpoint {
+function createEndpoint(app: AppContext): Endpoint {
   const startedAt = new Date().toUTCString();
   // It takes time to sign a card, so a client that sends many Host headers must not displace the cards that are in use.
   const cards = new BoundedMap<EncodedCard>(MAX_CARDS);
@@ -156,7 +154,7 @@ function createEndpoint(app: AppContext, hosts: SignedHosts): Endpoint {
     let card = cards.get(key);
     if (!card) {
       const signer = app.signsCards ? signerOf(app, request) : undefined;
-      if (signer) hosts.check(signer.jku, request.remote);
+      if (signer) app.signedHosts.check(signer.jku, request.remote);
       card = encodeCard(app.cardAt(request.base), version, app.versions, signer);
       cards.set(key, card);
     }

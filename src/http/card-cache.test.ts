@@ -18,11 +18,18 @@ function signing(t: TestContext) {
       },
     },
     authenticate: () => ({ id: 'ann' }),
+    extendedCard: { description: 'for friends' },
   });
   t.after(() => server.close());
   const get = (host: string, remote = '192.0.2.1') =>
     server.fetch(new Request(`http://${host}/.well-known/agent-card.json`), { remote });
-  return { get, state };
+  const extended = (host: string) => {
+    const headers = { 'a2a-version': '1.0' };
+    return server.fetch(new Request(`http://${host}/extendedAgentCard`, { headers }), {
+      remote: '192.0.2.1',
+    });
+  };
+  return { get, extended, state };
 }
 
 test('many hosts do not displace the signed card that is in use', async (t) => {
@@ -59,4 +66,23 @@ test('clients at many addresses that invent hosts have a limit together', async 
   const once = state.signed;
   for (let n = 0; n < 200; n++) await get(`host${n}.example`, `192.0.2.${n}`);
   assert.equal(state.signed, 32 * once);
+});
+
+test('an extended card is signed for a few new hosts in a second, and for known hosts without a limit', async (t) => {
+  const { get, extended, state } = signing(t);
+  await get('known.example');
+  assert.equal((await extended('known.example')).status, 200);
+  const before = state.signed;
+  const answers: Response[] = [];
+  for (let n = 0; n < 20; n++) answers.push(await extended(`host${n}.example`));
+  const refused = answers.filter(({ status }) => status === 429);
+  assert.equal(refused.length, 16);
+  assert.ok(refused.every(({ headers }) => headers.get('retry-after') === '1'));
+  const once = (state.signed - before) / 4;
+  for (let n = 0; n < 20; n++) assert.equal((await extended('known.example')).status, 200);
+  assert.equal(state.signed, before + 24 * once);
+  // The host of an extended card is known to the public card too.
+  assert.equal((await get('host0.example')).status, 200);
+  state.time += 1000;
+  assert.equal((await extended('later.example')).status, 200);
 });

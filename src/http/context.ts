@@ -6,6 +6,7 @@ import type { Admission } from './admission.ts';
 import type { Mounts } from './mounts.ts';
 import type { FailedRequest, OwnMethod, RouteReply, RouteTable } from './own-routes.ts';
 import type { PendingBytes } from './pending-bytes.ts';
+import type { SignedHosts } from './signed-hosts.ts';
 import type { StreamCounter } from './stream-limits.ts';
 
 export interface AppContext {
@@ -18,6 +19,8 @@ export interface AppContext {
   readonly signing: SigningKeys;
   /** Whether the keys also sign the cards. */
   readonly signsCards: boolean;
+  /** Limits for how many Host headers the cards are signed. */
+  readonly signedHosts: SignedHosts;
   /** The supported protocol versions, oldest first. */
   readonly versions: readonly ProtocolVersion[];
   readonly extensions: readonly AgentExtension[];

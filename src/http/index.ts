@@ -33,4 +33,5 @@ export { activeExtensions, extensionHeader, requestedVersion } from './negotiate
 export type { AppContext } from './context.ts';
 export { CLOSE, plainRoute } from './socket-route.ts';
 export { clientOf, PendingBytes, UNCOUNTED_BYTES } from './pending-bytes.ts';
+export { SignedHosts } from './signed-hosts.ts';
 export { StreamCounter } from './stream-limits.ts';

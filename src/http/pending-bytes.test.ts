@@ -115,6 +115,24 @@ test('bodies that do not arrive are limited per client, and in all; small reques
   assert.equal(busy.headers.get('retry-after'), '1');
 });
 
+test('a single body and a single frame may exceed both limits if nothing else is in transit', async (t) => {
+  const sizes: number[] = [];
+  const message = (text: string) => void sizes.push(text.length);
+  const sockets = [{ path: '/ws', open: () => ({ message }) }];
+  const limits = { maxPendingBytes: 200_000, maxPendingBytesPerClient: 100_000 };
+  const listening = await setUp(t, { sockets, limits });
+  const large = rpc('x'.repeat(MB));
+  assert.equal((await post(listening, large)).status, 200);
+  const ws = new WebSocket(`${listening.url.replace('http', 'ws')}/ws`);
+  t.after(() => ws.terminate());
+  await once(ws, 'open');
+  ws.send(large);
+  await Promise.race([until(200, () => post(listening, rpc('hi'))), once(ws, 'close')]);
+  ws.close();
+  await once(ws, 'close');
+  assert.deepEqual(sizes, [large.length]);
+});
+
 test('answers that are not read are limited, and the refused request keeps its id', async (t) => {
   const listening = await setUp(t, { limits: { maxPendingBytesPerClient: 12 * MB } });
   const held = await Promise.all(Array.from({ length: 5 }, () => deaf(t, listening, rpc('4'))));
@@ -197,6 +215,23 @@ test('one client can use any size if nothing else is waiting, and counts are giv
   assert.throws(() => pending.take('eve', 1), { kind: 'unavailable' });
   pending.give('ann', 50);
   pending.give('bob', 50);
+  assert.equal(pending.total, 0);
+});
+
+test('a body in parts does not count against itself, but against everything else', () => {
+  const pending = new PendingBytes({ maxPendingBytes: 150, maxPendingBytesPerClient: 100 });
+  pending.take('ann', 90);
+  pending.take('ann', 90, 90);
+  pending.take('ann', 90, 180);
+  assert.throws(() => pending.take('bob', 1), { kind: 'unavailable' });
+  assert.throws(() => pending.take('ann', 1), { kind: 'rateLimited' });
+  pending.give('ann', 270);
+  pending.take('bob', 60);
+  pending.take('ann', 80);
+  assert.throws(() => pending.take('ann', 80, 80), { kind: 'unavailable' });
+  pending.give('bob', 60);
+  pending.take('ann', 80, 80);
+  pending.give('ann', 160);
   assert.equal(pending.total, 0);
 });
 

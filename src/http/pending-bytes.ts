@@ -29,20 +29,21 @@ export class PendingBytes {
 
   /**
    * Counts more bytes of a client. Throws `rateLimited` if the client then exceeds its limit, or `unavailable` if all
-   * clients together exceed the total. A limit is not checked while nothing is counted against it, so that even a small
-   * limit allows one large answer.
+   * clients together exceed the total. A limit is not checked while nothing else is counted against it, so that even a
+   * small limit allows one large body or answer. `mine` is the number of bytes of the same body that are counted
+   * already.
    */
-  take(client: string, bytes: number): void {
+  take(client: string, bytes: number, mine: number = 0): void {
     const held = this.#byClient.get(client) ?? 0;
     const { maxPendingBytes, maxPendingBytesPerClient } = this.#limits;
-    if (held > 0 && held + bytes > maxPendingBytesPerClient) {
+    if (held > mine && held + bytes > maxPendingBytesPerClient) {
       throw new A2AError(
         'rateLimited',
         'Too much data of your requests and answers is in transit: read the answers, or send fewer requests at a time',
         { retryAfterSeconds: 1 },
       );
     }
-    if (this.#total > 0 && this.#total + bytes > maxPendingBytes) {
+    if (this.#total > mine && this.#total + bytes > maxPendingBytes) {
       const message = 'Too much data of requests and answers is in transit';
       throw new A2AError('unavailable', message, { retryAfterSeconds: 1 });
     }

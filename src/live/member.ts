@@ -22,6 +22,8 @@ import {
 } from '../protocol/development-tool/index.ts';
 import {
   A2AError,
+  EXECUTION_PREFIX,
+  QUEUED_KEY,
   textOf,
   type Call,
   type Message,
@@ -60,19 +62,10 @@ import {
 const BUFFER = 64;
 /** Maximum number of characters of a queued prompt that other clients see. */
 const SHOWN_CHARS = 500;
-/** The key in the task's metadata that marks the response to a queued prompt. */
-export const QUEUED_KEY = 'parley.queued';
 /** The key in a request's metadata that marks the message as a prompt, which is never used as an answer. */
 const PROMPT_KEY = 'parley.prompt';
 /** The key in the metadata of a cancel request. If its value is true, the queued prompts are kept. */
 const KEEP_QUEUE_KEY = 'parley.keepQueue';
-
-/**
- * The start of every execution id. An execution has the id of the message that starts it. The prefix distinguishes this
- * id from the id of a task. Clients choose the ids of their messages, so without this prefix a message could have the
- * id of a task.
- */
-const EXECUTION = 'execution-';
 
 /** The state of a command that was dropped from the queue. */
 const CANCELED = { state: 'canceled' } as const;
@@ -278,7 +271,7 @@ export class Member implements LiveSession {
 
   /** Returns whether this is the id of a command's execution that is queued or in the log. */
   isExecution(id: string): boolean {
-    return id.startsWith(EXECUTION) && this.#options.conversation.knows(id);
+    return id.startsWith(EXECUTION_PREFIX) && this.#options.conversation.knows(id);
   }
 
   /** Waits until the message is in the log. Throws if it is dropped from the queue, or if the session ends. */
@@ -409,7 +402,7 @@ export class Member implements LiveSession {
     const place = await this.#commandPlace(request);
     const found = await coder.commands.find({ command_path, args, ...place }, this.call);
     if (found.kind === 'problem') return notStarted(found.problem);
-    const execution_id = `${EXECUTION}${randomUUIDv7()}`;
+    const execution_id = `${EXECUTION_PREFIX}${randomUUIDv7()}`;
     const message = userMessage(found.text, execution_id);
     const { queued } = await this.send({ message });
     if (queued) {

@@ -1,6 +1,7 @@
 export * from './card.ts';
 export * from './errors.ts';
 export * from './json.ts';
+export * from './live-session.ts';
 export * from './message.ts';
 export * from './methods.ts';
 export * from './params.ts';

@@ -143,3 +143,18 @@ test('a header with a line break is refused without showing its value, and nothi
   });
   assert.deepEqual(named.asked, []);
 });
+
+test('with credentials, gRPC at the named origin is chosen if the better interface is elsewhere', async (t) => {
+  const other = await agent(t);
+  const named = await agent(t, (own) => {
+    const [first, second] = [cardOf(other.url, '1.0'), cardOf(own, '1.0', 'GRPC')];
+    const supportedInterfaces = [...first.supportedInterfaces, ...second.supportedInterfaces];
+    return { ...first, supportedInterfaces };
+  });
+  for (const headers of [SECRET, () => SECRET]) {
+    const careful = await connected(t, named.url, { headers });
+    assert.deepEqual([careful.endpoint.url, careful.endpoint.binding], [`${named.url}/`, 'GRPC']);
+  }
+  const open = await connected(t, named.url, {});
+  assert.deepEqual([open.endpoint.url, open.endpoint.binding], [`${other.url}/`, 'JSONRPC']);
+});

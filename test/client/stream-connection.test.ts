@@ -1,8 +1,9 @@
 // How a stream ends: left, aborted, closed, or silent for too long.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { ConnectionError, StreamInterruptedError } from '../../src/client/index.ts';
-import { chunk, clientOf, frame, message, openStream, startPeer, task } from './peer.ts';
+import { breakOff, chunk, clientOf, frame, message, openStream, startPeer, task } from './peer.ts';
 import { all, done, short } from './stream-support.ts';
 
 test('to leave the loop closes the connection', async (t) => {
@@ -120,4 +121,36 @@ test('an agent that forgets to hang up after its last word is left', async (t) =
   const agent = await clientOf(t, peer.url);
   assert.equal(await agent.stream('x').text(), 'hi');
   await peer.asked[0]!.gone;
+});
+
+test('heartbeats before the first event of a sent message do not postpone its timeout', async (t) => {
+  const peer = await startPeer(t, async (asked, response) => {
+    openStream(response);
+    const beats = setInterval(() => response.write(': heartbeat\n\n'), 5);
+    await asked.gone;
+    clearInterval(beats);
+  });
+  const agent = await clientOf(t, peer.url, { timeoutMs: 50 });
+  await assert.rejects(all(agent.stream('x')), (error: unknown) => {
+    assert.ok(error instanceof StreamInterruptedError && error.cause instanceof ConnectionError);
+    assert.equal(error.cause.reason, 'timeout');
+    assert.match(error.cause.message, /sent no event within 50 ms/);
+    return true;
+  });
+});
+
+test('heartbeats keep a subscription that has no event yet', async (t) => {
+  const peer = await startPeer(t, async (_, response, n) => {
+    openStream(response);
+    if (n === 0) return breakOff(response, frame(task(), 1));
+    for (let beat = 0; beat < 6; beat++) {
+      response.write(': heartbeat\n\n');
+      await pause(20);
+    }
+    response.end(frame(done, 2));
+    return undefined;
+  });
+  const agent = await clientOf(t, peer.url, { timeoutMs: 80 });
+  assert.deepEqual(await all(agent.stream('x')), ['1 task working', '2 completed']);
+  assert.equal(peer.asked.length, 2);
 });

@@ -411,3 +411,40 @@ test('an error event of a REST stream is the agent’s error', async (t) => {
   const agent = await clientOf(t, peer.url, { version: '1.0', binding: 'HTTP+JSON' });
   await assert.rejects(all(agent.stream('x')), { kind: 'internal', message: 'sorry' });
 });
+
+test('an event of another task is an error, and not the end or the continuation of the stream', async (t) => {
+  const other = { taskId: 't2' };
+  const events = [
+    { ...status('completed', true), ...other },
+    { ...chunk('b'), ...other },
+    { ...task('completed'), id: 't2' },
+    { ...message('hi'), ...other },
+  ];
+  const peer = await startPeer(t, (_, response, n) => {
+    openStream(response);
+    response.end(frame(task()) + frame(chunk('a')) + frame(events[n]) + frame(done));
+  });
+  const agent = await clientOf(t, peer.url);
+  for (const event of events) {
+    const stream = agent.stream('x', { polls: true });
+    await assert.rejects(all(stream), {
+      kind: 'invalidAgentResponse',
+      message: 'The agent sent an event of another task',
+    });
+    assert.deepEqual([stream.task?.id, stream.task?.status.state], ['t1', 'working'], event.kind);
+  }
+  assert.equal(peer.asked.length, events.length);
+});
+
+test('a failure with another task id, as the server of the JavaScript SDK 0.3 sends it, is the failure of the task', async (t) => {
+  const peer = await startPeer(t, (_, response) => {
+    openStream(response);
+    const failure = { ...status('failed', true), taskId: 'random', contextId: undefined };
+    response.end(frame(task('submitted')) + frame(chunk('a')) + frame(failure));
+  });
+  const agent = await clientOf(t, peer.url);
+  const stream = agent.stream('x');
+  await assert.rejects(stream.text(), { name: 'TaskFailedError', state: 'failed' });
+  assert.equal(stream.task?.id, 't1');
+  assert.deepEqual(await all(agent.stream('x')), ['task submitted', 'a', 'failed']);
+});

@@ -105,3 +105,52 @@ test('a subscription to a task that nobody knows is the agent’s error', async 
   const agent = await clientOf(t, peer.url);
   await assert.rejects(all(agent.resubscribe('t9')), { kind: 'taskNotFound' });
 });
+
+test('an event or a task that is not the one of the subscription is an error', async (t) => {
+  const peer = await startPeer(t, (asked, response, n) => {
+    const { method } = asked.body;
+    if (method === 'tasks/get') return reply(asked, response, { ...task('completed'), id: 't2' });
+    if (n > 1) return replyError(asked, response, -32004);
+    openStream(response);
+    return response.end(frame({ ...task(), id: 't2' }) + frame(done));
+  });
+  const agent = await clientOf(t, peer.url);
+  const refused = { kind: 'invalidAgentResponse', message: /an event of another task/ };
+  await assert.rejects(all(agent.resubscribe('t1')), refused);
+  await assert.rejects(all(agent.resubscribe('t1', { polls: true })), refused);
+  assert.equal(peer.asked.length, 2);
+  await assert.rejects(all(agent.resubscribe('t1')), refused);
+});
+
+test('a server that numbers the events of each connection loses no event after a reconnection', async (t) => {
+  const connections = [
+    [task('submitted'), status('working'), chunk('a '), chunk('b ')],
+    [task('working', 'a ', 'b '), chunk('c ')],
+    [task('working', 'a ', 'b ', 'c '), chunk('d'), done],
+  ];
+  const peer = await startPeer(t, (_, response, n) => {
+    openStream(response);
+    const bytes = connections[n]!.map((event, at) => frame(event, at + 1)).join('');
+    if (n < 2) breakOff(response, bytes);
+    else response.end(bytes);
+  });
+  const agent = await clientOf(t, peer.url);
+  const stream = agent.stream('x');
+  assert.equal(await stream.text(), 'a b c d');
+  assert.equal(stream.task?.status.state, 'completed');
+  assert.deepEqual(
+    peer.asked.map(({ headers }) => headers['last-event-id']),
+    [undefined, '4', undefined],
+  );
+});
+
+test('a snapshot after event 0 of a server with sequence numbers does not end their use', async (t) => {
+  const peer = await startPeer(t, (_, response, n) => {
+    openStream(response);
+    if (n === 0) breakOff(response, frame(task(), 1) + frame(chunk('a'), 2));
+    else response.end(frame(chunk('a'), 2) + frame(done, 3));
+  });
+  const agent = await clientOf(t, peer.url);
+  const stream = agent.resubscribe('t1', { after: 0 });
+  assert.deepEqual(await all(stream), ['1 task working', '2 a', '3 completed']);
+});

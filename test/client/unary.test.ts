@@ -140,6 +140,45 @@ test('a tenant is a field in JSON-RPC and a path in REST', async (t) => {
   assert.equal(peer.asked[1]?.path, '/a%20b/tasks/t');
 });
 
+test("the caller's tenant takes precedence over the tenant of the card, over JSON-RPC and REST", async (t) => {
+  const done = { id: 't', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } };
+  const peer = await startPeer(t, (asked, response) =>
+    asked.path === '/' ? reply(asked, response, done) : sendJson(response, done),
+  );
+  for (const binding of ['JSONRPC', 'HTTP+JSON'] as const) {
+    const card = cardOf(peer.url, '1.0', binding);
+    card.supportedInterfaces[0]!.tenant = 'own';
+    const { service } = await connect(peer.url, { card });
+    for (const tenant of ['their s', '', undefined]) await service.getTask({ id: 't', tenant });
+    await service.cancelTask({ id: 't', tenant: 'other' });
+    if (binding === 'JSONRPC') continue;
+    await assert.rejects(service.getTask({ id: 't', tenant: '..' }), { kind: 'invalidParams' });
+  }
+  assert.deepEqual(
+    peer.asked.map(({ path, body }) => (path === '/' ? body.params.tenant : path)),
+    [
+      'their s',
+      '',
+      'own',
+      'other',
+      '/their%20s/tasks/t',
+      '/tasks/t',
+      '/own/tasks/t',
+      '/other/tasks/t:cancel',
+    ],
+  );
+});
+
+test('a tenant is refused over REST of 0.3, which has no tenants, and nothing is sent', async (t) => {
+  const peer = await startPeer(t, (_, response) => sendJson(response, task('completed')));
+  const { service } = await clientOf(t, peer.url, { version: '0.3', binding: 'HTTP+JSON' });
+  const refused = { kind: 'invalidParams', message: /tenant: A2A 0\.3 has no tenants/ };
+  await assert.rejects(service.getTask({ id: 't1', tenant: 'acme' }), refused);
+  await assert.rejects(service.subscribe({ id: 't1', tenant: 'acme' }), refused);
+  assert.deepEqual(peer.asked, []);
+  assert.equal((await service.getTask({ id: 't1', tenant: '' })).id, 't1');
+});
+
 test('what an agent refuses is an A2AError with its kind and code', async (t) => {
   const peer = await startPeer(t, (asked, response) => replyError(asked, response, -32001));
   const agent = await clientOf(t, peer.url);

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer as createHttp2Server } from 'node:http2';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { connect, ConnectionError, type RemoteAgentClient } from '../../src/client.ts';
+import { answerText, connect, ConnectionError, type RemoteAgentClient } from '../../src/client.ts';
 import { grpcBinding } from '../../src/grpc.ts';
 import {
   A2AError,
@@ -14,7 +17,8 @@ import {
   type SendResult,
   type Task,
 } from '../../src/server.ts';
-import { type GrpcServer, serveGrpc } from '../support/grpc.ts';
+import { sqliteStore } from '../../src/store-sqlite.ts';
+import { grpcPort, type GrpcServer, serveGrpc } from '../support/grpc.ts';
 
 const agent = createAgent({ name: 'Echo', description: 'Repeats words' }, async function* (ctx) {
   if (ctx.text === 'ask') yield `You said ${(await ctx.ask('Which?')).text}`;
@@ -120,6 +124,59 @@ test('tasks are listed over gRPC in 1.0, and 0.3 says that it has no such method
   assert.deepEqual([tasks.length, totalSize], [1, 1]);
   const old = await connect(`http://${served.address}`, { card, version: '0.3' });
   await assert.rejects(old.list(), { kind: 'methodNotFound' });
+});
+
+test("the caller's tenant is sent over gRPC of 1.0, and refused over 0.3, which has no tenants", async () => {
+  await using served = await serveGrpc(agent);
+  const card = cardOf(served.address);
+  const { service } = await connect(`http://${served.address}`, { card });
+  const message = { kind: 'message', messageId: 'm', role: 'user' } as const;
+  const params = { message: { ...message, parts: [{ kind: 'text' as const, text: 'hi' }] } };
+  const { id } = taskOf(await service.sendMessage({ ...params, tenant: 'acme' }));
+  assert.equal((await service.getTask({ id, tenant: 'acme' })).id, id);
+  await assert.rejects(service.getTask({ id }), { kind: 'taskNotFound' });
+  const old = await connect(`http://${served.address}`, { card, version: '0.3' });
+  const refused = { kind: 'invalidParams', message: /tenant: A2A 0\.3 has no tenants/ };
+  await assert.rejects(old.service.sendMessage({ ...params, tenant: 'acme' }), refused);
+  await assert.rejects(old.service.streamMessage({ ...params, tenant: 'acme' }), refused);
+});
+
+test('a stream over gRPC continues when its server stops and another one takes over', async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'grpc-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  let runs = 0;
+  const profile = { name: 'Slow', description: 'Takes its time', resumes: true };
+  const slow = createAgent(profile, async function* ({ signal }) {
+    yield 'one ';
+    if (runs++ === 0) await once(signal, 'abort');
+    yield 'two';
+  });
+  const port = await grpcPort(t);
+  const start = () => {
+    const store = sqliteStore(path.join(folder, 'tasks.db'));
+    const served = serve(slow, { grpc: grpcBinding(), store });
+    t.after(() => served.close());
+    port.serve(served);
+    return served;
+  };
+  const first = start();
+  const client = await connect(`http://${port.address}`, {
+    card: cardOf(port.address),
+    retry: { attempts: 20, delayMs: 1 },
+  });
+  const stream = client.stream('go');
+  const seqs: number[] = [];
+  for await (const { event, seq = 0 } of stream) {
+    seqs.push(seq);
+    if (event.kind !== 'artifact-update' || seqs.length > 3) continue;
+    await first.close();
+    start();
+  }
+  assert.equal(answerText(stream.task), 'one two');
+  assert.deepEqual(
+    seqs,
+    [...new Set(seqs)].toSorted((a, b) => a - b),
+  );
 });
 
 test('credentials reach only a trusted origin, over gRPC too', async () => {

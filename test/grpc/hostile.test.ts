@@ -185,6 +185,16 @@ test('a message of a status is readable for clients that decode it as a URI', as
   assert.match(details, /^Invalid parameters: id: /);
 });
 
+test('a single body may exceed the limits of pending bytes if nothing else is in transit', async (t) => {
+  const limits = { maxPendingBytes: 200_000, maxPendingBytesPerClient: 100_000 };
+  const { client } = await setUp(t, { limits });
+  const { message } = await client.call('SendMessage', {
+    ...said('x'.repeat(1_000_000)),
+    configuration: { historyLength: 0 },
+  });
+  assert.match(JSON.stringify(message), /TASK_STATE_COMPLETED/);
+});
+
 test('a body over the limit of pending bytes is RESOURCE_EXHAUSTED, with the time to wait', async (t) => {
   const { client, grpc = '' } = await setUp(t, { limits: { maxPendingBytesPerClient: 100_000 } });
   const session = connect(`http://${grpc}`);

@@ -1,6 +1,7 @@
 // HTTP on the live port: whatever the wire, a message is a turn of the one session that everybody sees.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { connect } from '../../src/client/index.ts';
 import type { LiveToken } from '../../src/live/index.ts';
 import { newTask, post, say as flatSay } from '../coder/flat-support.ts';
 import { makePlace, rpc, stream, userMessage } from '../coder/support.ts';
@@ -194,6 +195,43 @@ test('a task that another program left unfinished in the store is read, and not 
     message: userMessage('go on', { taskId: begun.id }),
   });
   assert.equal(error?.code, -32004);
+});
+
+test("our client's stream of a queued prompt follows the prompt into the next task of the session", async (t) => {
+  const { url, ann, live } = await shared(t, { script: [ASKS[0]!, says('Well.')] });
+  const before = live.taskId;
+  await ann.session.prompt('write');
+  await ann.pending();
+  const agent = await connect(url);
+  t.after(() => agent.close());
+  const stream = agent.stream('hello');
+  const text = stream.text();
+  await queue(ann, 1);
+  await ann.session.cancel({ keepQueue: true });
+  assert.equal(await text, 'Well.');
+  assert.notEqual(live.taskId, before);
+  assert.deepEqual([stream.task?.id, stream.task?.status.state], [live.taskId, 'completed']);
+});
+
+test('our client follows a command by its execution id, also if its task is not the current one any more', async (t) => {
+  const { url, ann } = await shared(t, { script: [ASKS[0]!] });
+  const command = { command_path: ['memory', 'list'], args: '' };
+  const { execution_id } = JSON.parse((await json(`${url}/commands:execute`, command)).text);
+  const agent = await connect(url);
+  t.after(() => agent.close());
+  const first = agent.resubscribe(execution_id);
+  assert.match(await first.text(), /There are no memory files/);
+  await ann.session.prompt('write');
+  await ann.pending();
+  await ann.session.cancel();
+  await ann.state('canceled');
+  const again = agent.resubscribe(execution_id);
+  assert.match(await again.text(), /There are no memory files/);
+  assert.equal(again.task?.id, first.task?.id);
+  const rest = agent.resubscribe(execution_id, { after: (first.lastSeq ?? 0) - 1 });
+  const last: unknown[] = [];
+  for await (const { seq } of rest) last.push(seq);
+  assert.deepEqual(last, [first.lastSeq]);
 });
 
 test('a message whose id is that of a task does not stand for the task', async (t) => {

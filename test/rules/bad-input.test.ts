@@ -115,6 +115,8 @@ test('rule 8: a wrong envelope is -32600, not -32602, and its id comes back wher
     [null, { ...send03, id: {} }],
     [null, { ...send03, id: [1] }],
     [null, { ...send03, id: true }],
+    [null, JSON.stringify(send03).replace(/"id":[^,}]+/, '"id":9007199254740993')],
+    [null, JSON.stringify(send03).replace(/"id":[^,}]+/, '"id":1e400')],
   ] as const) {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const answer = await rpcError(url, text);

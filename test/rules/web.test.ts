@@ -1,7 +1,14 @@
 /** What web pages, browsers and curious people get: Host, Origin, CORS, verbs. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, request, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
 import { serve } from '../../src/server.ts';
+import { networkAddress } from '../support/network-address.ts';
 import { finished, raw, sample, start, userMessage } from './support.ts';
 
 const body = () =>
@@ -80,6 +87,47 @@ test('a server that is not on loopback does not care for Host, but for Origin', 
   assert.equal((await fetch(new Request(card), context)).status, 200);
   const headers = { origin: 'https://evil.example' };
   assert.equal((await fetch(new Request(card, { headers }), context)).status, 403);
+});
+
+const far = networkAddress();
+
+test(
+  'in a server of your own, calls from the network need authentication or a public URL',
+  { skip: far === undefined && 'this machine has no address in a network' },
+  async (t) => {
+    for (const [options, status] of [
+      [{}, 403],
+      [{ publicUrl: 'https://agent.example' }, 200],
+      [{ authenticate: () => ({ id: 'ann' }) }, 200],
+    ] as const) {
+      const agent = serve(sample(), options);
+      t.after(() => agent.close());
+      const server = createServer(agent.node).listen(0, far);
+      await once(server, 'listening');
+      t.after(() => server.close());
+      const { port } = server.address() as AddressInfo;
+      const headers = { 'content-type': 'application/json' };
+      const url = `http://${far}:${port}`;
+      const answer = await fetch(url, { method: 'POST', headers, body: body() });
+      assert.equal(answer.status, status);
+      assert.equal(/-31403.*has no authentication/.test(await answer.text()), status === 403);
+      assert.equal((await fetch(`${url}/.well-known/agent-card.json`)).status, 200);
+    }
+  },
+);
+
+test('in a server of your own, calls over a Unix socket need no authentication', async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'socket-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const agent = serve(sample());
+  t.after(() => agent.close());
+  const socketPath = path.join(folder, 'http');
+  const server = createServer(agent.node).listen(socketPath);
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const asked = request({ socketPath, path: '/tasks', headers: { host: 'localhost' } }).end();
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  assert.equal(response.resume().statusCode, 200);
 });
 
 test('a page may read the headers that name the extensions, in either version', async (t) => {

@@ -14,12 +14,14 @@ export interface TcpProxyOptions {
   readonly host?: string;
   /** Returns a stream that changes what the target of one connection sends. */
   readonly replies?: () => Duplex;
+  /** Returns a stream that changes what the client of one connection sends. */
+  readonly requests?: () => Duplex;
 }
 
 /** Starts a proxy. A target that refuses the connection is skipped. `targets` returns their ports. */
 export async function startTcpProxy(
   targets: () => readonly number[],
-  { port = 0, host = '127.0.0.1', replies }: TcpProxyOptions = {},
+  { port = 0, host = '127.0.0.1', replies, requests }: TcpProxyOptions = {},
 ): Promise<TcpProxy> {
   const open = new Set<Socket>();
   let next = 0;
@@ -33,7 +35,7 @@ export async function startTcpProxy(
     server.once('connect', () => {
       isConnected = true;
       server.setNoDelay(true);
-      client.pipe(server);
+      (requests ? client.pipe(requests()) : client).pipe(server);
       (replies ? server.pipe(replies()) : server).pipe(client);
     });
     server.once('error', () => {

@@ -10,7 +10,7 @@ import {
   type AgentService,
   type ErrorKind,
 } from '../../protocol/index.ts';
-import { type ConnectOptions, openAnyService } from '../connect.ts';
+import { type ConnectOptions, openService } from '../connect.ts';
 import { type FoundCard, interfaceUrl } from '../connection/discover.ts';
 import { ConnectionError } from '../connection/errors.ts';
 import { isOverload } from '../follow/retry.ts';
@@ -45,7 +45,7 @@ async function openOffer(
   const found = { card: { ...card, supportedInterfaces: [offer] }, url };
   // The preferred version must not prevent the checks of the other interfaces.
   const any = { ...options, version: undefined, binding: undefined };
-  return (await openAnyService(address, found, any)).service;
+  return (await openService(address, found, any)).service;
 }
 
 /**

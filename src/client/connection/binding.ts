@@ -67,16 +67,22 @@ function jsonRpc({ url, tenant }: Endpoint, codec: WireCodec): HttpBinding {
   };
 }
 
-function rest({ url, tenant }: Endpoint, codec: WireCodec): HttpBinding {
+function rest({ url, tenant: ownTenant }: Endpoint, codec: WireCodec): HttpBinding {
   const old = codec.version === '0.3';
   const base = new URL(url);
-  const prefix = trimEndOf(base.pathname, '/') + (tenant ? `/${encodeURIComponent(tenant)}` : '');
+  const prefix = trimEndOf(base.pathname, '/');
   /** Whether `subscribe` tries its second HTTP method first, because this method was the last one that worked. */
   let otherWorks = false;
 
-  function request(operation: Operation, { verb, path }: RestRoute, params: Params): Ask {
+  function request(
+    operation: Operation,
+    { verb, path }: RestRoute,
+    params: Params,
+    tenant: unknown,
+  ): Ask {
     const target = new URL(base);
-    target.pathname = prefix + fillPath(path, params);
+    const place = tenant === undefined || tenant === '' ? '' : `/${segment('tenant', tenant)}`;
+    target.pathname = prefix + place + fillPath(path, params);
     const encoded = codec.encodeParams(operation, params);
     const rest = { ...(isObject(encoded) ? encoded : {}) };
     for (const name of PATH_FIELDS[operation] ?? []) delete rest[name];
@@ -95,12 +101,13 @@ function rest({ url, tenant }: Endpoint, codec: WireCodec): HttpBinding {
     contentType: old ? 'application/json' : 'application/a2a+json',
     ask(operation, params) {
       const [first, other] = METHODS[operation].rest[codec.version];
-      const { tenant: _, ...inner } = params as Params;
-      if (!other) return request(operation, first, inner);
+      if (old) refuseTenant(params);
+      const { tenant = ownTenant, ...inner } = params as Params;
+      if (!other) return request(operation, first, inner, tenant);
       const [now, then] = otherWorks ? [other, first] : [first, other];
       const prefer = (): void => void (otherWorks = then === other);
-      const alternative = { ...request(operation, then, inner), prefer };
-      return { ...request(operation, now, inner), other: alternative };
+      const alternative = { ...request(operation, then, inner, tenant), prefer };
+      return { ...request(operation, now, inner, tenant), other: alternative };
     },
     result(body, response, { subject }) {
       if (response.ok) return body;
@@ -144,18 +151,37 @@ const PATH_FIELDS: { readonly [O in Operation]?: readonly string[] } = {
 function fillPath(path: string, params: Readonly<Record<string, unknown>>): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     // `{id}` in the table is always the task's id. In setPushConfig, the parameter is called taskId.
-    const value = params[name] ?? (name === 'id' ? params['taskId'] : undefined);
-    // Dot segments are removed from a URL, even if they are escaped, so they would change the path.
-    if (typeof value !== 'string' || value === '' || value === '.' || value === '..') {
-      throw new A2AError('invalidParams', `Invalid parameters: ${name}: not usable as an id`);
-    }
-    return encodeURIComponent(value);
+    return segment(name, params[name] ?? (name === 'id' ? params['taskId'] : undefined));
   });
+}
+
+/** Returns the value of a parameter as a segment of a path. */
+function segment(name: string, value: unknown): string {
+  // Dot segments are removed from a URL, even if they are escaped, so they would change the path.
+  if (typeof value !== 'string' || value === '' || value === '.' || value === '..') {
+    throw new A2AError('invalidParams', `Invalid parameters: ${name}: not usable as an id`);
+  }
+  return encodeURIComponent(value);
 }
 
 /** Adds the tenant of the endpoint to the parameters, unless they already have a tenant. */
 export function withTenant<P extends object>(params: P, tenant: string | undefined): P {
-  return tenant === undefined || tenant === '' || 'tenant' in params
+  return tenant === undefined || tenant === '' || tenantIn(params) !== undefined
     ? params
     : { ...params, tenant };
+}
+
+/**
+ * Throws if the parameters have a tenant. Called for the bindings that cannot send it, so that a request never reaches
+ * another tenant than the caller's.
+ */
+export function refuseTenant(params: object): void {
+  const tenant = tenantIn(params);
+  if (tenant === undefined || tenant === '') return;
+  const why = 'A2A 0.3 has no tenants over REST and gRPC: use A2A 1.0';
+  throw new A2AError('invalidParams', `Invalid parameters: tenant: ${why}`);
+}
+
+function tenantIn(params: object): unknown {
+  return 'tenant' in params ? params.tenant : undefined;
 }

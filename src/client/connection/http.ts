@@ -35,7 +35,10 @@ export interface HttpOptions {
   readonly headers?: HeaderSource | undefined;
   /** URIs of the extensions to activate in every request. */
   readonly extensions?: readonly string[] | undefined;
-  /** The timeout for a unary call, and for the first event of a stream. Default: 5 minutes. 0 means no timeout. */
+  /**
+   * The timeout for a unary call, and for the first event of the stream that sends a message. Heartbeats are not events.
+   * Default: 5 minutes. 0 means no timeout.
+   */
   readonly timeoutMs?: number | undefined;
   /**
    * How long a stream may be silent before its connection is treated as broken. Default: 60 seconds. 0 means no limit.
@@ -146,7 +149,7 @@ class FetchTransport implements Transport {
 
   async *#events(
     response: Response,
-    { decode }: EventDecoding,
+    { decode, expectsEvent }: EventDecoding,
     url: string,
     lifetime: Lifetime,
   ): AsyncGenerator<StreamItem> {
@@ -155,17 +158,20 @@ class FetchTransport implements Transport {
     const parse = createSseParser(maxEventBytes);
     const reader = response.body.getReader();
     let ended = false;
+    // Until the first event, heartbeats do not restart the idle time, which began with the request.
+    let restarts = !expectsEvent;
     try {
       for (;;) {
-        lifetime.wait(true);
+        if (restarts) lifetime.wait(true);
         const { done, value } = await reader.read();
-        lifetime.wait(false);
+        if (restarts) lifetime.wait(false);
         if (done) {
           ended = true;
           return;
         }
         budget?.take(value.byteLength);
         for (const { data, type, id } of parse(value)) {
+          restarts = true;
           yield { event: decode(data, type), seq: seqOf(id) };
         }
       }

@@ -11,9 +11,11 @@
 import { backoffMs, type MaybePromise, pause } from '../../base/index.ts';
 import {
   A2AError,
+  EXECUTION_PREFIX,
   isInterrupted,
   isSettled,
   isTerminal,
+  QUEUED_KEY,
   type AgentService,
   type Call,
   type MessageSendParams,
@@ -23,6 +25,7 @@ import {
 } from '../../protocol/index.ts';
 import { ConnectionError, StreamInterruptedError } from '../connection/errors.ts';
 import { Lifetime } from '../connection/request.ts';
+import { isFailedUpdate, isLastEvent, type Items, settles, untilLastEvent } from './last-event.ts';
 import {
   DEFAULT_ATTEMPTS,
   isConnectionFailure,
@@ -74,10 +77,6 @@ export interface TaskStart {
   readonly after?: number | undefined;
 }
 
-export type Items = AsyncIterable<StreamItem> | Iterable<StreamItem>;
-
-/** How long to wait for the agent to close a stream after its last event. */
-const GRACE_MS = 1000;
 const FIRST_POLL_MS = 100;
 const MAX_POLL_MS = 5000;
 
@@ -111,7 +110,14 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<Stream
 export class TaskFollower {
   readonly #options: FollowOptions;
   #step: 'send' | 'subscribe' | 'poll' | 'end';
+  /** The id with which the task is fetched and subscribed to. */
   #taskId: string | undefined;
+  /** Whether `#taskId` is the execution id of a command. Its events have the id of a task. */
+  readonly #isExecution: boolean;
+  /** The task id of the events. Undefined if it is not known yet. */
+  #source: string | undefined;
+  /** Whether the next event may belong to another task (`QUEUED_KEY`, `EXECUTION_PREFIX`). */
+  #mayMove = false;
   #lastSeq: number | undefined;
   /** False if an event has shown that the server's event ids are not sequence numbers. */
   #numbered = true;
@@ -148,6 +154,8 @@ export class TaskFollower {
       this.#lastSeq = from.after;
       this.#step = this.#following();
     }
+    this.#isExecution = this.#taskId?.startsWith(EXECUTION_PREFIX) === true;
+    if (!this.#isExecution) this.#source = this.#taskId;
   }
 
   /**
@@ -177,16 +185,23 @@ export class TaskFollower {
     }
   }
 
-  /** Records an item. Returns false if the item is already known and must be dropped. */
+  /**
+   * Records an item. Returns false if the item is already known and must be dropped. Throws if the event belongs to
+   * another task.
+   */
   accepts({ event, seq }: StreamItem): boolean {
     this.#empty = false;
+    const taskId = event.kind === 'task' ? event.id : event.taskId;
+    if (taskId !== this.#source && taskId !== undefined) this.#enter(taskId, event);
     if (seq !== undefined && this.#numbered) {
       if (this.#lastSeq === undefined || seq > this.#lastSeq) {
         this.#lastSeq = seq;
         this.#repeats = false;
-      } else if (this.#repeats) {
+      } else if (this.#repeats && !(this.#first && event.kind === 'task')) {
         return false;
       } else {
+        // The ids are not sequence numbers. For example, a server that numbers the events of each connection starts a
+        // subscription with the Task and a small number. A server with sequence numbers continues after the last one.
         this.#numbered = false;
         this.#lastSeq = undefined;
       }
@@ -197,23 +212,36 @@ export class TaskFollower {
     if (!this.#first || event.kind !== 'task') this.#failures = 0;
     this.#first = false;
     if (event.kind === 'artifact-update') {
-      this.#taskId ??= event.taskId;
-      this.#unconfirmed = false;
+      this.#mayMove = this.#unconfirmed = false;
       return true;
     }
+    this.#mayMove =
+      event.kind === 'task' && (this.#isExecution || event.metadata?.[QUEUED_KEY] === true);
     this.#rest = isLastEvent(event) ? 'nothing' : settles(event) ? 'settled' : 'more';
     if (event.kind === 'message') return true;
-    this.#taskId = event.kind === 'task' ? event.id : event.taskId;
     this.#state = event.status.state;
     if (event.kind !== 'task' || !isInterrupted(this.#state)) this.#unconfirmed = false;
     return true;
+  }
+
+  /** Records the task id of an event. Throws if the events so far belong to another task. */
+  #enter(taskId: string, event: StreamEvent): void {
+    if (this.#source !== undefined && !this.#mayMove) {
+      if (isFailedUpdate(event)) return;
+      // A new connection would not help.
+      this.#step = 'end';
+      throw new A2AError('invalidAgentResponse', 'The agent sent an event of another task');
+    }
+    this.#source = taskId;
+    if (!this.#isExecution) this.#taskId = taskId;
   }
 
   /** Records that the current connection failed. Throws if a new connection would not help. */
   failed(error: unknown): void {
     this.#options.signal.throwIfAborted();
     const refused = error instanceof A2AError && (this.#step !== 'send' || this.#mayHaveEnded());
-    if (this.#step === 'poll' || !(isConnectionFailure(error) || refused)) throw error;
+    const isFinal = this.#step === 'poll' || this.#step === 'end';
+    if (isFinal || !(isConnectionFailure(error) || refused)) throw error;
     this.#error = error;
   }
 
@@ -409,79 +437,8 @@ export class TaskFollower {
   }
 }
 
-/**
- * Yields the items of one connection. If `leaves` is true, the iteration ends soon after the last event, even if the
- * agent does not close the stream. For a subscriber, `leaves` is false, because the task may continue. An abort ends
- * the wait immediately, even if the service ignores the signal.
- */
-async function* untilLastEvent(
-  items: Items,
-  lifetime: Lifetime,
-  leaves: boolean,
-): AsyncGenerator<StreamItem> {
-  if (!(Symbol.asyncIterator in items)) {
-    yield* items;
-    return;
-  }
-  const { signal } = lifetime;
-  const iterator = items[Symbol.asyncIterator]();
-  let over = false;
-  let ended = false;
-  let leave: (() => void) | undefined;
-  const onAbort = (): void => leave?.();
-  signal.addEventListener('abort', onAbort);
-
-  function next(): Promise<IteratorResult<StreamItem> | undefined> {
-    return new Promise((resolve, reject) => {
-      const timer = over ? setTimeout(resolve, GRACE_MS, undefined) : undefined;
-      const fail = (error: unknown): void => {
-        clearTimeout(timer);
-        reject(error);
-      };
-      leave = () => fail(signal.reason);
-      iterator.next().then((step) => {
-        clearTimeout(timer);
-        resolve(step);
-      }, fail);
-      if (signal.aborted) leave();
-    });
-  }
-
-  try {
-    for (;;) {
-      const step = await next();
-      ended = step?.done === true;
-      if (step === undefined || step.done === true) return;
-      over = leaves && isLastEvent(step.value.event);
-      yield step.value;
-    }
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-    if (!ended) {
-      lifetime.end(new ConnectionError('closed', 'the reader left the stream'));
-      // Not awaited, because a generator that waits for an event would return only after this event.
-      iterator.return?.().catch(() => undefined);
-    }
-  }
-}
-
 function stateOf(event: StreamEvent): TaskState | undefined {
   return event.kind === 'task' ? event.status.state : undefined;
-}
-
-/** Returns whether no event follows this event until the user acts. */
-function settles(event: StreamEvent): boolean {
-  if (event.kind === 'message') return true;
-  if (event.kind === 'artifact-update') return false;
-  return (event.kind === 'status-update' && event.final) || isSettled(event.status.state);
-}
-
-/**
- * Returns whether this is the last event of a stream. A snapshot of a task that waits for an answer is not the last
- * event, because the stream that sends the answer may start with this snapshot.
- */
-function isLastEvent(event: StreamEvent): boolean {
-  return event.kind === 'task' ? isTerminal(event.status.state) : settles(event);
 }
 
 /** Returns whether the caller is not allowed to see the task. */

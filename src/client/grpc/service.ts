@@ -17,7 +17,7 @@ import {
   type UnaryOperation,
 } from '../../protocol/index.ts';
 import { createCoderAgentReader } from '../../protocol/development-tool/index.ts';
-import { subjectOf, withTenant } from '../connection/binding.ts';
+import { refuseTenant, subjectOf, withTenant } from '../connection/binding.ts';
 import type { ChosenEndpoint } from '../connection/discover.ts';
 import { ConnectionError } from '../connection/errors.ts';
 import { type HttpOptions, startingWith } from '../connection/http.ts';
@@ -44,6 +44,11 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
   const codec = protoCodecOf(version);
   const sessions = sessionsFor(url, options);
   const budgetOf = options.budgetOf ?? (() => options.budget);
+
+  function tenanted<P extends object>(params: P): P {
+    if (version === '0.3') refuseTenant(params);
+    return withTenant(params, tenant);
+  }
 
   /** Runs a part of a call. Converts its errors to the errors of the other bindings. */
   async function during<Result>(
@@ -81,7 +86,7 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
 
   function unary<O extends UnaryOperation>(operation: O) {
     return async (given: ParamsOf<O>, call: Call = {}): Promise<ResultOf<O>> => {
-      const params = withTenant(given, tenant);
+      const params = tenanted(given);
       const method = codec.methods.get(operation);
       if (!isUnary(method)) throw notSupported(version);
       const lifetime = lifetimeOf(call, 'did not answer');
@@ -158,6 +163,7 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
   ): AsyncGenerator<StreamItem> {
     const read = createCoderAgentReader();
     let ended = false;
+    let begun = false;
     try {
       for (;;) {
         const next = await receive();
@@ -166,8 +172,14 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
           return;
         }
         const { event, seq } = codec.decodeEvent(next.value);
+        begun = true;
         yield { event: read(event), seq };
       }
+    } catch (error) {
+      // A server ends its streams with this status when it stops. The task can be subscribed to again.
+      const isInterrupted = begun && error instanceof A2AError && error.kind === 'unavailable';
+      if (!isInterrupted) throw error;
+      throw new ConnectionError('broken', `the stream of ${url} broke off`, { cause: error });
     } finally {
       if (!ended) lifetime.end(new ConnectionError('closed', 'the reader left the stream'));
       lifetime.release();
@@ -175,8 +187,8 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
   }
 
   function stream<O extends StreamOperation>(operation: O) {
-    return (given: ParamsOf<O>, call: Call = {}): Promise<AsyncIterable<StreamItem>> => {
-      const params = withTenant(given, tenant);
+    return async (given: ParamsOf<O>, call: Call = {}): Promise<AsyncIterable<StreamItem>> => {
+      const params = tenanted(given);
       const continued = resumed(call, 'after' in params ? params.after : undefined);
       return repeated(operation, () => open(operation, params, continued));
     };

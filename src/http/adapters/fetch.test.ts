@@ -147,13 +147,15 @@ test('where a web page could have sent the request, Host counts', async (t) => {
     assert.equal(await status(page(rebound), context), 403, remote);
     assert.equal(await status(page('localhost:4000'), context), 200, remote);
   }
-  assert.equal(await status(page(rebound), elsewhere), 200);
+  assert.equal(await status(page(rebound), elsewhere), 403);
   // Who has to authenticate, or knows its name, may be anywhere.
   const { fetch: guarded } = setUp(t, { authenticate: () => ({ id: 'ann' }) });
   assert.equal((await guarded(page('agent.example'))).status, 200);
+  assert.equal((await guarded(page('agent.example'), elsewhere)).status, 200);
   assert.equal((await guarded(page('agent.example'), { remote: '127.0.0.1' })).status, 403);
   const { fetch: named } = setUp(t, { publicUrl: 'https://agent.example' });
   assert.equal((await named(page('agent.example'))).status, 200);
+  assert.equal((await named(page('agent.example'), elsewhere)).status, 200);
   assert.equal((await named(page(rebound), { remote: '127.0.0.1' })).status, 403);
 });
 

@@ -24,8 +24,9 @@ export interface FetchContext {
   /** The path under which the handler is mounted. */
   readonly mount?: string;
   /**
-   * The client's address, if the runtime provides it. If it is missing, an agent with neither `authenticate` nor
-   * `publicUrl` accepts only loopback host names, because any web page could have sent the request.
+   * The client's address, if the runtime provides it. An agent with neither `authenticate` nor `publicUrl` refuses
+   * clients on other machines. If the address is missing, it accepts only loopback host names, because any web page could
+   * have sent the request.
    */
   readonly remote?: string;
 }

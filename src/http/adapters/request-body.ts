@@ -114,7 +114,7 @@ class BodyReader implements BodySink {
       this.#client = this.#options.clientOf();
       this.#request.once('close', () => this.#release());
     }
-    this.#options.pending.take(this.#client, more);
+    this.#options.pending.take(this.#client, more, this.#held);
     this.#held += more;
   }
 

@@ -208,7 +208,7 @@ class UnfinishedFrame {
   add(bytes: number): void {
     this.#bytes += bytes;
     while (this.#bytes > this.#counted + UNCOUNTED_BYTES) {
-      this.#pending.take(this.#client, UNCOUNTED_BYTES);
+      this.#pending.take(this.#client, UNCOUNTED_BYTES, this.#counted);
       this.#counted += UNCOUNTED_BYTES;
     }
   }

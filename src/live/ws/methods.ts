@@ -5,9 +5,9 @@ import {
   GetAllSlashCommandsRequest,
   ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
-import { A2AError, parseWith, type Task } from '../../protocol/index.ts';
+import { A2AError, parseWith, QUEUED_KEY, type Task } from '../../protocol/index.ts';
 import type { Live } from '../hub.ts';
-import { type Member, QUEUED_KEY } from '../member.ts';
+import type { Member } from '../member.ts';
 import { WIRE } from './frames.ts';
 
 export interface MethodContext {

@@ -61,6 +61,9 @@ test('a bad envelope is an invalid request, and its answer has the id where ther
     [{ jsonrpc: '2.0', id: 'a', method: 7 }, 'a'],
     [{ jsonrpc: '2.0', id: {}, method: 'GetTask' }, null],
     [{ jsonrpc: '2.0', id: 'x'.repeat(257), method: 'GetTask' }, null],
+    [JSON.parse('{"jsonrpc":"2.0","id":9007199254740993,"method":"GetTask"}'), null],
+    [JSON.parse('{"jsonrpc":"2.0","id":-9007199254740992,"method":"GetTask"}'), null],
+    [JSON.parse('{"jsonrpc":"2.0","id":1e400,"method":"GetTask"}'), null],
   ];
   for (const [raw, id] of cases) {
     assert.throws(() => readJsonRpcRequest(raw), { kind: 'invalidRequest' }, JSON.stringify(raw));
@@ -68,6 +71,14 @@ test('a bad envelope is an invalid request, and its answer has the id where ther
   }
   assert.equal(readJsonRpcRequest({ jsonrpc: '2.0', method: 'x' }).id, null);
   assert.throws(() => readJsonRpcResponse(v1, []), { kind: 'invalidAgentResponse' });
+});
+
+test('an id that JSON can repeat exactly is kept, also with a fraction', () => {
+  for (const id of [0, -1, 1.5, 0.1, 2 ** 53 - 1, 1 - 2 ** 53, 'a', '']) {
+    const text = JSON.stringify({ jsonrpc: '2.0', id, method: 'GetTask' });
+    assert.equal(readJsonRpcRequest(JSON.parse(text)).id, id);
+    assert.equal(jsonRpcIdOf(JSON.parse(text)), id);
+  }
 });
 
 test('the code -32000, which JSON-RPC leaves to servers, is an error of its own kind', () => {

@@ -69,7 +69,17 @@ export function jsonRpcFailure(codec: WireCodec, id: JsonRpcId, error: A2AError)
  */
 export function jsonRpcIdOf(raw: unknown): JsonRpcId {
   const id = isObject(raw) ? raw['id'] : null;
-  return typeof id === 'number' || (typeof id === 'string' && id.length <= MAX_ID) ? id : null;
+  const isValid =
+    (typeof id === 'number' && isExact(id)) || (typeof id === 'string' && id.length <= MAX_ID);
+  return isValid ? id : null;
+}
+
+/**
+ * Returns whether the response can repeat the number. JSON.parse rounds larger numbers, or makes them infinite. Numbers
+ * with a fraction are allowed, although the specification advises against them.
+ */
+function isExact(id: number): boolean {
+  return Math.abs(id) <= Number.MAX_SAFE_INTEGER;
 }
 
 /**
@@ -89,6 +99,10 @@ export function readJsonRpcRequest(raw: unknown): JsonRpcRequest {
   // A2A has no notifications. A request without an id is handled as if its id were null.
   if (id != null && typeof id !== 'string' && typeof id !== 'number') {
     throw invalid('id: must be a string or a number');
+  }
+  if (typeof id === 'number' && !isExact(id)) {
+    const max = Number.MAX_SAFE_INTEGER;
+    throw invalid(`id: a number must be between -${max} and ${max}; use a string instead`);
   }
   if (jsonrpc !== '2.0') throw invalid('jsonrpc: must be "2.0"');
   if (typeof method !== 'string') throw invalid('method: must be a string');
