@@ -85,6 +85,11 @@ export interface ServeOptions {
   readonly sweep?: false;
   readonly authenticate?: Authenticate;
   /**
+   * Converts users for requests between the nodes of a cluster. Set it if `authenticate` returns objects of a class. By
+   * default, the other node gets the user as plain JSON, without methods.
+   */
+  readonly users?: HandlerOptions['users'];
+  /**
    * Returns whether `authenticate` accepts callers without credentials at the moment. If so, the card declares no
    * security. Default: false.
    */

@@ -172,6 +172,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     // If no input modes are given, every media type is accepted, although the card lists only text.
     inputModes: options.card?.defaultInputModes ?? agent.profile.inputModes,
     deduplicate: options.deduplicate,
+    users: options.users,
     onState: options.onState,
     extendedCard: !offered.extendedAgentCard ? undefined : configured ? extended : true,
   });

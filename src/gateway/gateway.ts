@@ -28,7 +28,7 @@ import { proxyExecutor } from './agents/executor.ts';
 import type { RemoteAgent } from './agents/remote.ts';
 import { inboxRoute } from './agents/inbox-route.ts';
 import { agentRoutes } from './agents/routes.ts';
-import { callerOf, DEFAULT_WORKSPACE } from './api/caller.ts';
+import { CALLER_CODEC, callerOf, DEFAULT_WORKSPACE } from './api/caller.ts';
 import { callerRoute } from './api/caller-route.ts';
 import { createCards } from './cards/cards.ts';
 import { cardRoutes } from './cards/routes.ts';
@@ -184,6 +184,7 @@ export function createGateway(options: GatewayOptions) {
     store,
     logger,
     authenticate: (request) => authenticate(request),
+    users: CALLER_CODEC,
     guard: guardedHandler,
     card: GATEWAY_CARD,
     extendedCard: ({ user }: Call): Partial<AgentCard> => ({

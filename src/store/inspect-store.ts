@@ -1,7 +1,7 @@
 /** Describes the file of a task store for the operator. Changes nothing, and a server may use the file meanwhile. */
 import { DatabaseSync } from 'node:sqlite';
 import { toStoreError } from '../base/sqlite/index.ts';
-import { ChangeClock, type DeadLetter, type Scope } from '../tasks/index.ts';
+import { ChangeClock, KEPT, type DeadLetter, type Scope } from '../tasks/index.ts';
 import { FINISHED, STORE } from './migrations.ts';
 import { canReclaim } from './sqlite-retention.ts';
 import { Query } from './statements.ts';
@@ -12,7 +12,7 @@ export interface StoreReport {
   /** Size of the free part of the file in bytes. */
   readonly freeBytes: number;
   readonly tasks: number;
-  /** Number of finished tasks that ended before `endedBefore`. */
+  /** Number of finished tasks that ended before `endedBefore`, except those that retention never removes. */
   readonly old: number;
   /** Number of events that could not be delivered to webhooks. */
   readonly deadLetters: number;
@@ -33,7 +33,8 @@ export function inspectStore(file: string, endedBefore: number): StoreReport | u
       freeBytes: freePages * pageBytes,
       tasks: number('SELECT sum(n) FROM counters'),
       old: number(
-        `SELECT count(*) FROM tasks WHERE ${FINISHED} AND changed < ?`,
+        `SELECT count(*) FROM tasks WHERE ${FINISHED} AND changed < ?
+           ${hasExpiry(number) ? `AND expires_at IS NOT ${KEPT}` : ''}`,
         ChangeClock.first(Math.max(0, endedBefore)),
       ),
       deadLetters: hasDeadLetters(number) ? number('SELECT count(*) FROM dead_letters') : 0,
@@ -72,6 +73,11 @@ type ReadNumber = (sql: string, ...values: number[]) => number;
 /** Returns whether the file has a table of dead letters. Files of earlier versions do not have it. */
 function hasDeadLetters(number: ReadNumber): boolean {
   return number("SELECT count(*) FROM sqlite_master WHERE name = 'dead_letters'") > 0;
+}
+
+/** Returns whether tasks in the file have a time of expiry. Those in files of the first version have none. */
+function hasExpiry(number: ReadNumber): boolean {
+  return number("SELECT count(*) FROM pragma_table_info('tasks') WHERE name = 'expires_at'") > 0;
 }
 
 /**

@@ -1,8 +1,13 @@
 /** The webhooks of the SQLite store. */
 import type { DatabaseSync } from 'node:sqlite';
-import { taskNotFound, type ProtocolVersion } from '../protocol/index.ts';
+import {
+  taskNotFound,
+  type ProtocolVersion,
+  type PushNotificationConfig,
+} from '../protocol/index.ts';
 import {
   MAX_DEAD_LETTERS,
+  sameJson,
   type DeadLetter,
   type DeadLetterQuery,
   type DuePush,
@@ -136,10 +141,12 @@ export class SqlitePush {
     });
   }
 
-  delete(taskId: string, configId: string): void {
+  delete(taskId: string, configId: string, only?: PushNotificationConfig): void {
     this.#transaction(() => {
       const [id] = this.#sql.find.get(taskId, configId) ?? [];
       if (id === undefined) return;
+      const stored = only && this.list(taskId).find(({ config }) => config.id === configId);
+      if (only && !(stored && sameJson(stored.config, only))) return;
       this.#sql.dropDeadLetters.run(id, -1);
       this.#sql.drop.run(id);
     });

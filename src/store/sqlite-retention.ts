@@ -1,7 +1,7 @@
 /** Removes old tasks from the SQLite store, and gives their space back. */
 import type { DatabaseSync } from 'node:sqlite';
 import { isTerminal } from '../protocol/index.ts';
-import { ChangeClock, type StoreRetention } from '../tasks/index.ts';
+import { ChangeClock, KEPT, type StoreRetention } from '../tasks/index.ts';
 import type { Version } from './batch-changes.ts';
 import { FINISHED } from './migrations.ts';
 import { removalPlan } from './removal-plan.ts';
@@ -32,7 +32,14 @@ interface Store {
   dropEvents(taskId: string, version: Version, after: number): void;
 }
 
-type FinishedRow = [tenant: string, owner: string, taskId: string, changed: number, isDue: number];
+type FinishedRow = [
+  tenant: string,
+  owner: string,
+  taskId: string,
+  contextId: string,
+  changed: number,
+  isDue: number,
+];
 
 export function sqliteRetention(db: DatabaseSync, store: Store): StoreRetention {
   const number = (name: string) => {
@@ -44,22 +51,26 @@ export function sqliteRetention(db: DatabaseSync, store: Store): StoreRetention 
   const pageBytes = number('page_size')();
   const reclaims = canReclaim(db);
   // There is no join with the log. So a task that was removed in part, and has lost its status entry, is still found.
-  const finished = new Query<FinishedRow>(
-    db,
-    `SELECT s.tenant, s.owner, t.task_id, t.changed,
-       EXISTS (SELECT 1 FROM push p WHERE p.task = t.id AND p.due_at IS NOT NULL)
-     FROM tasks t INDEXED BY tasks_finished CROSS JOIN scopes s ON s.id = t.scope
-     WHERE ${FINISHED} AND t.changed > ?
-     ORDER BY t.changed LIMIT ?`,
-  );
+  const finished = (filter: string) =>
+    new Query<FinishedRow>(
+      db,
+      `SELECT s.tenant, s.owner, t.task_id, t.context_id, t.changed,
+         EXISTS (SELECT 1 FROM push p WHERE p.task = t.id AND p.due_at IS NOT NULL)
+       FROM tasks t ${filter} AND ${FINISHED} AND t.changed > ?
+       ORDER BY t.changed LIMIT ?`,
+    );
+  const scoped = 'CROSS JOIN scopes s ON s.id = t.scope WHERE';
+  const others = finished(`INDEXED BY tasks_finished ${scoped} t.expires_at IS NOT ${KEPT}`);
+  const kept = finished(`INDEXED BY tasks_by_expiry ${scoped} t.expires_at = ${KEPT}`);
 
   return {
     size: () => (pages() - freePages()) * pageBytes,
 
-    finished: ({ after = 0, limit }) =>
-      finished.all(after, limit).map(([tenant, owner, taskId, changed, isDue]) => {
-        const endedAt = ChangeClock.time(changed);
-        return { tenant, owner, taskId, endedAt, position: changed, isDue: isDue === 1 };
+    finished: ({ after = 0, limit, kept: isKept = false }) =>
+      (isKept ? kept : others).all(after, limit).map((row) => {
+        const [tenant, owner, taskId, contextId, position, due] = row;
+        const endedAt = ChangeClock.time(position);
+        return { tenant, owner, taskId, contextId, endedAt, position, isDue: due === 1 };
       }),
 
     remove: (tasks) =>

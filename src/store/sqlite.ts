@@ -15,7 +15,13 @@
 import { StoreError, toStoreError } from '../base/sqlite/index.ts';
 import { reasonOf } from '../base/index.ts';
 import type { DatabaseSync } from 'node:sqlite';
-import { isSettled, isTerminal, type Task, type TaskStatusUpdateEvent } from '../protocol/index.ts';
+import {
+  isSettled,
+  isTerminal,
+  type PushNotificationConfig,
+  type Task,
+  type TaskStatusUpdateEvent,
+} from '../protocol/index.ts';
 import {
   consoleLogger,
   type Logger,
@@ -216,10 +222,11 @@ export class SqliteStore implements TaskStore {
     });
   }
 
-  delete(scope: Scope, taskId: string): boolean {
+  delete(scope: Scope, taskId: string, seq?: number): boolean {
     return this.#transaction(() => {
       const version = this.#version(taskId);
       if (!version || version.scope !== this.#scope(scope)) return false;
+      if (seq !== undefined && !(version.seq === seq && isTerminal(version.state))) return false;
       this.#drop(taskId, version);
       return true;
     });
@@ -256,8 +263,8 @@ export class SqliteStore implements TaskStore {
     return this.#push.list(taskId);
   }
 
-  deletePush(taskId: string, configId: string): void {
-    this.#push.delete(taskId, configId);
+  deletePush(taskId: string, configId: string, only?: PushNotificationConfig): void {
+    this.#push.delete(taskId, configId, only);
   }
 
   savePushProgress(changes: readonly PushChange[]): void {

@@ -16,6 +16,7 @@ function says(text: string, extra: Partial<Message> = {}): Message {
   return { kind: 'message', messageId, role: 'user', parts: [{ kind: 'text', text }], ...extra };
 }
 
+const tick = () => new Promise((resolve) => setImmediate(resolve));
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** Works until it is told `end`, and says what it was told. `once X` is taken once. */
@@ -123,6 +124,38 @@ for (const [name, open] of STORES) {
     );
     assert.equal(taken.length, 1);
   });
+
+  for (const [what, isSlow] of [
+    ['at once', false],
+    ['slowly', true],
+  ] as const) {
+    test(`a message that comes several times at the same moment reaches a running task once, if the executor decides ${what} (${name})`, async (t) => {
+      const executor = listener();
+      const receive = executor.receive?.bind(executor);
+      const handler = setUp(t, {
+        ...executor,
+        receive: isSlow ? async (...asked) => (await tick(), receive?.(...asked)) : receive,
+      });
+      const { id } = await begin(handler);
+      const configuration = { blocking: false };
+      const message = says('once', { taskId: id });
+      const copies = Array.from({ length: 5 }, () =>
+        handler.sendMessage({ message, configuration }),
+      );
+      const parts = [{ kind: 'text' as const, text: 'something else' }];
+      const other = handler.sendMessage({ message: { ...message, parts }, configuration });
+      await assert.rejects(other, { kind: 'invalidParams' });
+      for (const copy of await Promise.all(copies)) {
+        assert.ok(copy.kind === 'task' && copy.status.state === 'working');
+      }
+      const task = (await handler.sendMessage({ message: says('end', { taskId: id }) })) as Task;
+      assert.equal(task.status.state, 'completed');
+      const said = (task.history ?? [])
+        .filter(({ role }) => role === 'user')
+        .map(({ parts }) => textOf(parts));
+      assert.deepEqual(said, ['go', 'once', 'end']);
+    });
+  }
 
   test(`what the executor adds stands beside the message, also for one that waits (${name})`, async (t) => {
     const handler = setUp(t);

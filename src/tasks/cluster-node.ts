@@ -5,10 +5,16 @@
 import { A2AError } from '../protocol/index.ts';
 import { accept, type IntakeOptions, notStored } from './intake.ts';
 import { LogLostError } from './log/live-task.ts';
-import type { Runtime } from './runtime.ts';
+import { isReserved, type Runtime } from './runtime.ts';
 import { isUnfinished } from './store/store-rules.ts';
 import type { ClusterMember, PushKey, StoreCluster, TaskHead } from './store/store.ts';
-import { NotOwnerError, type OwnerAnswer, type OwnerRequest, type OwnerResult } from './owner.ts';
+import {
+  NotOwnerError,
+  type OwnerAnswer,
+  type OwnerRequest,
+  type OwnerResult,
+  unpackCall,
+} from './owner.ts';
 
 /** Maximum number of tasks that are taken over at a time, so that the other nodes get some too. */
 const MAX_TAKEN = 16;
@@ -77,7 +83,8 @@ export class ClusterNode implements ClusterMember {
   async #execute(request: OwnerRequest): Promise<OwnerResult> {
     const runtime = this.#runtime;
     if (request.kind === 'send') {
-      const accepted = await accept(runtime, request.params, request.call, this.#intake);
+      const call = unpackCall(request.call, this.#intake.users);
+      const accepted = await accept(runtime, request.params, call, this.#intake);
       if ('kind' in accepted) throw new NotOwnerError();
       using _live = accepted.live;
       const { after, repeated, brief } = accepted;
@@ -121,12 +128,14 @@ export class ClusterNode implements ClusterMember {
     const { taskId } = head;
     try {
       using live = await runtime.log.open(head, taskId);
-      if (!live || live.running || !live.owned || !isUnfinished(live.state)) return;
+      // A task that waits for its first message stays as it is. This node now accepts the message.
+      if (!live || (await isReserved(live)) || runtime.log.isPaused(head)) return;
+      if (live.running || !live.owned || !isUnfinished(live.state)) return;
       runtime.logger.info({ taskId, state: live.state }, 'took over a task');
       await runtime.continue(live);
     } catch (error) {
       runtime.logger.error({ err: error, taskId }, 'failed to take over a task');
-      this.#cluster.release(taskId, head.epoch ?? 0);
+      runtime.log.releaseLater(head, error);
     }
   }
 }

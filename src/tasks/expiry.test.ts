@@ -206,6 +206,33 @@ for (const [name, openStore] of Object.entries(STORES)) {
     assert.deepEqual(await handler.expire({ keepMs: HOUR, now }), { ended: 0, removed: 1 });
   });
 
+  test(`${name}: a finished task that another process continues after it was listed as expired is kept`, async (t) => {
+    const { handler, store } = setUp(t);
+    const { id, contextId } = await send(handler, 'complete');
+    const list = store.expired.bind(store);
+    t.mock.method(store, 'expired', async (now: number, limit: number) => {
+      const heads = await list(now, limit);
+      for (const { seq } of heads.filter(({ status }) => status.state === 'completed')) {
+        const message = says('and now?');
+        const status = { state: 'working', message } as const;
+        const event = {
+          kind: 'status-update',
+          taskId: id,
+          contextId,
+          status,
+          final: false,
+        } as const;
+        const entries = [{ seq: seq + 1, event }];
+        await store.append([
+          { tenant: '', owner: '', taskId: id, contextId, expected: seq, entries },
+        ]);
+      }
+      return heads;
+    });
+    assert.equal((await handler.expire({ keepMs: HOUR })).removed, 0);
+    assert.ok(await store.head({ tenant: '', owner: '' }, id));
+  });
+
   test(`${name}: whoever reads a task that is removed under their hands is let go`, async (t) => {
     const { handler, store } = setUp(t);
     const { id } = await send(handler, 'complete');

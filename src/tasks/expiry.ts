@@ -57,14 +57,21 @@ export interface Expired {
 const BATCH = 64;
 
 /**
- * Runs one sweep. If several nodes share the store, only one of them sweeps, and the others do nothing. Never throws.
- * An error of the store is logged and ends the sweep.
+ * Runs one sweep. If several nodes share the store, only one of them sweeps, and the others do nothing. A node without
+ * `retention`, such as a terminal, sweeps only if no node with it is alive. Never throws. An error of the store is
+ * logged and ends the sweep.
  */
 export async function expire(runtime: ExpiryRuntime, options: ExpireOptions): Promise<Expired> {
   const { store } = runtime;
   const { keepMs = runtime.keepExpiredMs, now = Date.now() } = options;
   runtime.keepExpiredMs = keepMs;
-  if (runtime.log.cluster?.leads === false) return { ended: 0, removed: 0 };
+  try {
+    const sweeps = await runtime.log.cluster?.sweeps(options.retention !== undefined);
+    if (sweeps === false) return { ended: 0, removed: 0 };
+  } catch (error) {
+    fail(runtime, error, 'failed to find out which node removes expired tasks');
+    return { ended: 0, removed: 0 };
+  }
   let ended = 0;
   let removed = 0;
   let failed = false;
@@ -116,19 +123,20 @@ export function hasExpired(
 }
 
 /**
- * Ends or removes one expired task. Returns `ended` or `removed`. Returns undefined if it did neither, because the task
- * is being read, could not be ended, has already ended, or no longer exists.
+ * Ends or removes one expired task. `state` and `seq` are those that the caller has found: if a finished task has
+ * continued since then, it is not removed. Returns `ended` or `removed`. Returns undefined if it did neither, because
+ * the task is being read, has continued, could not be ended, has already ended, or no longer exists.
  */
 export async function expireTask(
   runtime: ExpiryRuntime,
-  task: TaskKey,
+  task: TaskKey & Pick<TaskHead, 'seq'>,
   state: TaskState,
   now = runtime.now(),
 ): Promise<'ended' | 'removed' | undefined> {
   const { store, keepExpiredMs } = runtime;
   if (isTerminal(state)) {
     if (!runtime.log.isLive(task.taskId)) {
-      return (await store.delete(task, task.taskId)) ? 'removed' : undefined;
+      return (await store.delete(task, task.taskId, task.seq)) ? 'removed' : undefined;
     }
     await store.setExpiry(task, task.taskId, now + 1);
     return undefined;

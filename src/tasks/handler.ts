@@ -43,7 +43,7 @@ import { Runtime, type RuntimeLimits } from './runtime.ts';
 import { scopeOf, wireOf } from './scope.ts';
 import { roughSize } from './log/size.ts';
 import { withUnavailableErrors } from './unavailable-store.ts';
-import type { ListQuery, SerializedEntry, TaskStore } from './store/store.ts';
+import type { ListPage, ListQuery, SerializedEntry, TaskHead, TaskStore } from './store/store.ts';
 import { opening, TaskStream, type StreamRules } from './log/task-stream.ts';
 
 const HANDLER_LIMITS: RuntimeLimits = {
@@ -91,6 +91,8 @@ export interface HandlerOptions {
   readonly inputModes?: IntakeOptions['inputModes'];
   /** Whether a message with a known id returns the existing task. Default: true. */
   readonly deduplicate?: boolean | undefined;
+  /** Converts users for requests to another node, if users are objects of a class. */
+  readonly users?: IntakeOptions['users'];
   /**
    * The extended card. `true` means that the agent declares an extended card, but none is configured. Default: the
    * agent has no extended card.
@@ -195,7 +197,8 @@ export function createHandler(
     now: options.now,
   });
   const { log } = runtime;
-  const intake = { inputModes: options.inputModes, deduplicate: options.deduplicate ?? true };
+  const { inputModes, deduplicate = true, users } = options;
+  const intake = { inputModes, deduplicate, users };
 
   if (store.cluster) runtime.node = new ClusterNode(runtime, store.cluster, intake);
 
@@ -230,6 +233,29 @@ export function createHandler(
 
   async function load(live: LiveTask): Promise<Task> {
     return taskIn(await live.load(), live.taskId);
+  }
+
+  /** Returns the tasks at the start of a page that fit into `maxBytes`, but at least one. */
+  async function fitting(
+    heads: readonly TaskHead[],
+    view: LogView | undefined,
+    { historyLength = 0, includeArtifacts = false }: ListTasksParams,
+    maxBytes: number,
+  ): Promise<Task[]> {
+    let bytes = 0;
+    const tasks: Task[] = [];
+    for (const { taskId, seq } of heads) {
+      if (bytes > maxBytes) break;
+      const loaded = await loadUpTo(seq, (after, limit) => store.read(taskId, after, limit));
+      // Another node has removed the task.
+      if (!loaded) continue;
+      const whole = loaded.task;
+      bytes += roughSize(whole);
+      if (bytes > maxBytes && tasks.length > 0) break;
+      const { artifacts = [], ...task } = shown(whole, view, historyLength);
+      tasks.push(includeArtifacts ? { ...task, artifacts } : task);
+    }
+    return tasks;
   }
 
   /** Returns the task of a message that was accepted. */
@@ -344,33 +370,24 @@ export function createHandler(
         total,
       };
       const view = await runtime.viewOf(call);
-      const page = await unexpired(runtime, () => store.list(query));
-      const answer = (next = '') => {
-        return { tasks, nextPageToken: next, pageSize, totalSize: page.total ?? tasks.length };
-      };
-      /** Returns a page with only the tasks that were collected so far. */
-      const shorter = async () => {
-        return answer((await store.list({ ...query, limit: tasks.length, total: false })).next);
-      };
-      let bytes = 0;
-      const tasks: Task[] = [];
-      for (const head of page.heads) {
-        if (historyLength === 0 && !includeArtifacts) {
-          const { taskId: id, contextId, status } = head;
-          tasks.push(shown({ kind: 'task', id, contextId, status }, view));
-          continue;
-        }
-        // The page is full already.
-        if (bytes > maxBytes) return shorter();
-        const { taskId, seq } = head;
-        const loaded = await loadUpTo(seq, (after, limit) => store.read(taskId, after, limit));
-        const whole = taskIn(loaded, taskId);
-        bytes += roughSize(whole);
-        if (bytes > maxBytes && tasks.length > 0) return shorter();
-        const { artifacts = [], ...task } = shown(whole, view, historyLength);
-        tasks.push(includeArtifacts ? { ...task, artifacts } : task);
+      let page = await unexpired(runtime, () => store.list(query));
+      const { total: count } = page;
+      const isBrief = historyLength === 0 && !includeArtifacts;
+      let tasks = isBrief
+        ? page.heads.map(({ taskId: id, contextId, status }) =>
+            shown({ kind: 'task', id, contextId, status }, view),
+          )
+        : await fitting(page.heads, view, params, maxBytes);
+      while (tasks.length > 0 && tasks.length < page.heads.length) {
+        // A shorter page has the cursor after its last task. If other tasks are on it, because some have changed in the
+        // meantime, its own tasks are read. Otherwise a task could be skipped. Each page is shorter than the last one.
+        const short: ListQuery = { ...query, limit: tasks.length, total: false };
+        page = await unexpired(runtime, () => store.list(short));
+        if (isPageOf(tasks, page)) break;
+        tasks = await fitting(page.heads, view, params, maxBytes);
       }
-      return answer(page.next);
+      const totalSize = count ?? tasks.length;
+      return { tasks, nextPageToken: page.next ?? '', pageSize, totalSize };
     },
     async cancelTask(params, call = {}) {
       using live = await runtime.open(scopeOf(call, params.tenant), params.id);
@@ -422,6 +439,7 @@ export function createHandler(
       for (let more = true; more && read.length < limit && bytes < MAX_PAGE_BYTES;) {
         const after = read.at(-1)?.seq ?? params.after ?? 0;
         const piece = await live.read(after, Math.min(16, limit - read.length));
+        if (piece.length === 0 && after < live.stored) throw taskNotFound(live.taskId);
         for (const { json, event } of piece) bytes += json?.length ?? roughSize(event);
         read.push(...piece);
         more = piece.length > 0;
@@ -436,12 +454,12 @@ export function createHandler(
     },
     async removeTask(params, call = {}) {
       const live = await runtime.open(scopeOf(call, params.tenant), params.id);
-      const { tenant, owner, taskId, state } = live;
+      const { tenant, owner, taskId, state, seq } = live;
       live[Symbol.dispose]();
       if (state === undefined || !isTerminal(state)) {
         throw new A2AError('unsupportedOperation', 'Only a finished task can be deleted');
       }
-      const outcome = await expireTask(runtime, { tenant, owner, taskId }, state);
+      const outcome = await expireTask(runtime, { tenant, owner, taskId, seq }, state);
       // A task that is being read stays in memory, where it must not be found any more. A sweep deletes it later.
       if (outcome !== 'removed') live.expiresAt = runtime.now();
     },
@@ -457,6 +475,10 @@ export function createHandler(
 function entryIn(view: LogView, { seq, event }: LogEntry): LogEntry[] {
   const seen = viewed(view, event);
   return seen ? [{ seq, event: seen }] : [];
+}
+
+function isPageOf(tasks: readonly Task[], { heads }: ListPage): boolean {
+  return heads.length === tasks.length && heads.every(({ taskId }, at) => taskId === tasks[at]?.id);
 }
 
 function taskIn(loaded: Loaded | undefined, taskId: string): Task {

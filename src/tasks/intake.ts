@@ -2,7 +2,6 @@
  * Accepts a message. The message gets a direct answer, starts a task, continues an existing task, or is a repetition of
  * an earlier message.
  */
-import { isObject } from '../base/index.ts';
 import { validTraceparent } from '../base/tracing/index.ts';
 import {
   A2AError,
@@ -12,8 +11,6 @@ import {
   isTerminal,
   type Message,
   type MessageSendParams,
-  type Metadata,
-  SOURCE_KEY,
   type Task,
   taskNotFound,
   type TaskState,
@@ -22,14 +19,15 @@ import {
 } from '../protocol/index.ts';
 import { type LiveTask, LogFullError, LogLostError, LogMovedError } from './log/live-task.ts';
 import type { Reception, RequestContext } from './execution/executor.ts';
-import { executeElsewhere, NotOwnerError } from './owner.ts';
+import { executeElsewhere, NotOwnerError, packCall, type UserCodec } from './owner.ts';
 import { foldOn, loadTask, loadUpTo } from './log/load.ts';
 import { agentMessage } from './execution/complete-event.ts';
 import { originOf } from './push-operations.ts';
 import type { Runtime } from './runtime.ts';
-import { sameJson } from './log/same-json.ts';
 import { scopeOf, wireOf } from './scope.ts';
+import { isUnfinished, scopeKey } from './store/store-rules.ts';
 import type { Scope, TaskHead } from './store/store.ts';
+import { receivedMessage, sameContent } from './stored-message.ts';
 import { timestamp } from './log/time.ts';
 
 /** The task that a message started or continued. The caller must dispose of `live`. */
@@ -57,6 +55,8 @@ export interface IntakeOptions {
   readonly deduplicate: boolean;
   /** Whether another node has sent the message, because it assumes that this node executes the task. */
   readonly isForwarded?: boolean;
+  /** Converts the users of messages that are sent to another node. */
+  readonly users?: UserCodec | undefined;
 }
 
 /** Maximum number of attempts to accept a message. An attempt fails if another node claims the task meanwhile. */
@@ -87,28 +87,44 @@ export async function accept(
   }
 }
 
+/** The rest of the work for a message, which other copies of the message do not have to wait for. */
+type Rest = () => Promise<Started>;
+
 async function acceptOnce(
   runtime: Runtime,
   params: MessageSendParams,
   call: Call,
   options: IntakeOptions,
 ): Promise<Message | Started> {
-  const { store, executor } = runtime;
-  const { message } = params;
   const scope = scopeOf(call, params.tenant);
   check(runtime, params, call, options);
+  const work = () => acceptInTurn(runtime, params, call, options, scope);
+  // If a message arrives twice at the same time, the second copy waits, and then finds the task of the first one.
+  const key = `${params.message.messageId}\0${scopeKey(scope)}`;
+  const accepted = await (options.deduplicate ? runtime.arrivals.run(key, work) : work());
+  return typeof accepted === 'function' ? accepted() : accepted;
+}
+
+async function acceptInTurn(
+  runtime: Runtime,
+  params: MessageSendParams,
+  call: Call,
+  options: IntakeOptions,
+  scope: Scope,
+): Promise<Message | Started | Rest> {
+  const { store, executor } = runtime;
+  const { message } = params;
   const find = () =>
     options.deduplicate ? store.findMessage(scope, message.messageId) : undefined;
   const found = find();
   const earlier = found instanceof Promise ? await found : found;
   if (earlier !== undefined && !(await runtime.removeExpired(scope, earlier))) {
-    return repeated(runtime, params, call, scope, earlier);
+    return () => repeated(runtime, params, call, scope, earlier);
   }
   const ids = options.deduplicate ? [message.messageId] : undefined;
   try {
     if (message.taskId !== undefined) {
-      const { isForwarded } = options;
-      return await proceed(runtime, params, call, scope, ids, { isForwarded });
+      return await proceed(runtime, params, call, scope, ids, options);
     }
     if (message.contextId !== undefined && executor.answersByContext) {
       const answered = await answerByContext(runtime, params, call, scope, ids);
@@ -124,9 +140,9 @@ async function acceptOnce(
     const lost = error instanceof LogLostError;
     const refused = error instanceof A2AError && error.kind === 'unsupportedOperation';
     if (!lost && !refused) throw error;
-    // The same message may have arrived twice at the same time, and the other copy was accepted.
+    // Another node may have accepted the same message at the same time.
     const winner = await find();
-    if (winner !== undefined) return repeated(runtime, params, call, scope, winner);
+    if (winner !== undefined) return () => repeated(runtime, params, call, scope, winner);
     throw error;
   }
 }
@@ -266,7 +282,7 @@ async function answerByContext(
   call: Call,
   scope: Scope,
   messageIds: readonly string[] | undefined,
-): Promise<Started | undefined> {
+): Promise<Started | Rest | undefined> {
   const { executor, store } = runtime;
   const { contextId, messageId } = params.message;
   const waiting = async (state: TaskState): Promise<readonly TaskHead[]> =>
@@ -282,7 +298,7 @@ async function answerByContext(
       error instanceof A2AError &&
       (error.kind === 'unsupportedOperation' || error.kind === 'taskNotFound');
     if (!isOther) throw error;
-    // The task no longer waits. The same message may have arrived twice, and the other copy was accepted.
+    // The task no longer waits. Another node may have accepted the same message at the same time.
     const winner = messageIds && (await store.findMessage(scope, messageId));
     return winner === undefined ? undefined : repeated(runtime, params, call, scope, winner);
   }
@@ -291,7 +307,7 @@ async function answerByContext(
 /** Returns whether a message answers the task, which waits for input. */
 type IsAnswer = (request: RequestContext, task: Task) => boolean;
 
-interface ProceedOptions extends Pick<IntakeOptions, 'isForwarded'> {
+interface ProceedOptions extends Pick<IntakeOptions, 'isForwarded' | 'users'> {
   /** If set, a message that does not answer a question is refused. */
   readonly isAnswer?: IsAnswer;
 }
@@ -306,8 +322,8 @@ async function proceed(
   call: Call,
   scope: Scope,
   messageIds: readonly string[] | undefined,
-  { isAnswer, isForwarded }: ProceedOptions,
-): Promise<Started> {
+  { isAnswer, isForwarded, users }: ProceedOptions,
+): Promise<Started | Rest> {
   const { log, push } = runtime;
   const { message } = params;
   using live = await runtime.open(scope, message.taskId!);
@@ -317,8 +333,11 @@ async function proceed(
   }
   if (live.runsElsewhere && !isAnswer) {
     if (isForwarded) throw new NotOwnerError();
-    const sent = await sendElsewhere(runtime, live, params, call);
-    if (sent) return sent;
+    const held = live.hold();
+    return async () => {
+      using there = held;
+      return await sendElsewhere(runtime, there, params, call, users);
+    };
   }
   runtime.executions.checkRoom(scope);
   const request = requestContext(runtime, params, call, scope, contextId);
@@ -341,16 +360,21 @@ async function proceed(
       if (live.running && !reception?.deliver) throw refused(live);
       continue;
     }
+    if (!live.running && isUnfinished(live.state) && loaded.turn.length > 0 && log.isPaused(live)) {
+      const text = 'The task store failed while the task was executed; the task continues soon';
+      throw new A2AError('unavailable', text, { retryAfterSeconds: 1 });
+    }
     if (!takes(live, reception) || (isAnswer && live.running)) await refuse(live);
-    if (!live.owned) {
-      // Another node may have appended entries in the meantime.
-      if (!(await log.own(live))) throw new LogMovedError('another node executes the task');
+    if (config) {
+      // The webhook may be refused, so it is saved before this node claims the task.
+      const origin = await originOf(runtime, call, live, params);
+      await push?.saveOnce(taskId, config, origin, live.stored);
+      config = undefined;
       continue;
     }
-    if (!config) break;
-    const origin = await originOf(runtime, call, live, params);
-    await push?.saveOnce(taskId, config, origin, live.stored);
-    config = undefined;
+    if (live.owned) break;
+    // Another node may have appended entries in the meantime.
+    if (!(await log.own(live))) throw new LogMovedError('another node executes the task');
   }
   runtime.checkOpen();
   runtime.executions.checkRoom(scope);
@@ -370,8 +394,8 @@ async function proceed(
     final: false,
   };
   if (reception?.metadata) event.metadata = reception.metadata;
-  void log.append(live, event, messageIds);
-  const stored = live.whenStored(after + 1);
+  if (!deliver) void log.append(live, event, messageIds);
+  const stored = deliver ? log.deliver(live, event, messageIds) : live.whenStored(after + 1);
   deliver?.(received, stored);
   await stored;
   const started = { before, after, brief: reception?.brief === true };
@@ -390,25 +414,23 @@ async function proceed(
   return { ...started, live: live.hold() };
 }
 
-/** Lets the node that executes the task accept a message. Returns undefined if no other node executes it any more. */
+/**
+ * Lets the node that executes the task accept a message. If no other node executes it any more, throws a LogMovedError,
+ * after which the message is accepted anew.
+ */
 async function sendElsewhere(
   { log }: Runtime,
   live: LiveTask,
   params: MessageSendParams,
-  { user, extensions, version, base, signal }: Call,
-): Promise<Started | undefined> {
-  const request = { kind: 'send', params, call: { user, extensions, version, base } } as const;
-  const result = await executeElsewhere(log, live, request, signal);
-  if (result?.after === undefined) return undefined;
-  const { after, repeated, brief } = result;
+  call: Call,
+  users: UserCodec | undefined,
+): Promise<Started> {
+  const request = { kind: 'send', params, call: packCall(call, users) } as const;
+  const result = await executeElsewhere(log, live, request, call.signal);
+  if (result?.after === undefined) throw new LogMovedError('no other node executes the task');
+  const { after, repeated = false, brief = false } = result;
   const before = await loadUpTo(after, (from, limit) => live.read(from, limit));
-  return {
-    live: live.hold(),
-    before: before?.task,
-    after,
-    ...(repeated && { repeated }),
-    ...(brief !== undefined && { brief }),
-  };
+  return { live: live.hold(), before: before?.task, after, repeated, brief };
 }
 
 /** Returns whether the task accepts a message in its current state. */
@@ -417,22 +439,6 @@ function takes({ running, state }: LiveTask, reception: Reception | undefined): 
   // A submitted task that is not being executed waits for its first message.
   if (state === 'submitted' || (state && isInterrupted(state))) return true;
   return state === 'completed' && reception?.continues === true;
-}
-
-/**
- * Returns the message in the form in which it is stored. Only the server may set SOURCE_KEY, so a client's value is
- * removed.
- */
-function receivedMessage(
-  message: Message,
-  { taskId, contextId }: { taskId: string; contextId: string },
-  source?: Metadata,
-): Message {
-  const received: Message = { ...message, taskId, contextId };
-  if (source === undefined && message.metadata?.[SOURCE_KEY] === undefined) return received;
-  const { [SOURCE_KEY]: _, ...metadata } = message.metadata ?? {};
-  received.metadata = source === undefined ? metadata : { ...metadata, [SOURCE_KEY]: source };
-  return received;
 }
 
 /** Waits until the task's state is stored, because the error contains it. Then throws `unsupportedOperation`. */
@@ -464,8 +470,9 @@ async function repeated(
   const { message, configuration } = params;
   using live = await runtime.open(scope, taskId);
   const loaded = await live.load();
-  const said = loaded?.task.history?.find(({ messageId }) => messageId === message.messageId);
-  if (!loaded || !said || !sameContent(message, said)) {
+  if (!loaded) throw taskNotFound(taskId);
+  const said = loaded.task.history?.find(({ messageId }) => messageId === message.messageId);
+  if (!said || !sameContent(message, said)) {
     throw new A2AError(
       'invalidParams',
       'message.messageId: already used for a message with different content',
@@ -480,21 +487,4 @@ async function repeated(
     if (isNew) await runtime.push.attach(live);
   }
   return { live: live.hold(), before: loaded.task, after: loaded.seq, repeated: true };
-}
-
-/**
- * Returns whether a message has the same content as the stored message. The server has added the ids of the task to the
- * stored message, so the client may omit them.
- */
-function sameContent(message: Message, said: Message): boolean {
-  const source: unknown = said.metadata?.[SOURCE_KEY];
-  const filled = receivedMessage(
-    message,
-    { taskId: said.taskId ?? '', contextId: said.contextId ?? '' },
-    isObject(source) ? source : undefined,
-  );
-  const idsFit =
-    (message.taskId === undefined || message.taskId === said.taskId) &&
-    (message.contextId === undefined || message.contextId === said.contextId);
-  return idsFit && sameJson(filled, said);
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createHandler } from './handler.ts';
 import { memoryStore } from './store/memory-store.ts';
+import type { TaskStore } from './store/store.ts';
 
 test('the last tasks of a context are read whole and uncounted: the page says its own size', async () => {
   const handler = createHandler({
@@ -62,6 +63,45 @@ test('a page of whole tasks ends before the one that makes it too large, and goe
   // The large one was read to know that, and nothing behind it.
   assert.deepEqual(reads, [2, 1, 2]);
 });
+
+for (const changes of [1, 3]) {
+  test(`a page that ends early skips no task if tasks leave the filter meanwhile, ${changes} times`, async () => {
+    const store: TaskStore = memoryStore();
+    const list = store.list.bind(store);
+    const ids: string[] = [];
+    let left = changes;
+    // The page is listed again with a smaller limit. Before that, its first task leaves the filter.
+    store.list = async (query) => {
+      if (query.limit < 50 && left-- > 0) await handler.cancelTask({ id: ids.pop() ?? '' });
+      return list(query);
+    };
+    const handler = createHandler(
+      {
+        async *execute() {
+          yield { kind: 'status-update', state: 'input-required' };
+        },
+      },
+      { store },
+    );
+    for (const size of [10, 10, 1000, 10, 10, 1000, 1000, 10]) {
+      const parts = [{ kind: 'text' as const, text: 'x'.repeat(size) }];
+      const messageId = `m${ids.length}`;
+      const message = { kind: 'message' as const, messageId, role: 'user' as const, parts };
+      const task = await handler.sendMessage({ message: { ...message, contextId: 'c' } });
+      if (task.kind === 'task') ids.push(task.id);
+    }
+    const params = { contextId: 'c', historyLength: 10, status: 'input-required' as const };
+    const seen: string[] = [];
+    for (let pageToken: string | undefined; pageToken !== '';) {
+      const page = await handler.listTasks({ ...params, pageToken }, {}, { maxBytes: 2500 });
+      seen.push(...page.tasks.map(({ id }) => id));
+      pageToken = page.nextPageToken;
+    }
+    // All tasks that still wait, newest first, each one once.
+    assert.deepEqual(seen.slice(-ids.length), ids.toReversed());
+    assert.equal(new Set(seen).size, seen.length);
+  });
+}
 
 test('a page of a log ends early if its entries are large, in a store in memory too', async () => {
   const chunks = 40;

@@ -3,16 +3,32 @@
  * that sent a request then reads the new events from the task's log.
  */
 import { pause } from '../base/index.ts';
+import { validTraceparent } from '../base/tracing/index.ts';
 import {
   A2AError,
   type Call,
   type ErrorDetail,
   type ErrorKind,
   type MessageSendParams,
+  type User,
 } from '../protocol/index.ts';
 import type { EventLog } from './log/event-log.ts';
 import type { LiveTask } from './log/live-task.ts';
 import type { TaskKey } from './store/store.ts';
+
+/**
+ * Converts users for requests to another node. Without it, a user is sent as JSON, so that the other node gets an object
+ * without the methods of its class.
+ */
+export interface UserCodec {
+  /** Returns the user in a form that JSON can express. It has the user's `id` and `tenant`. */
+  pack(user: User): User;
+  /** Returns the user that another node has packed. Throws an A2AError if this is not possible. */
+  unpack(packed: User): User;
+}
+
+/** The part of a call that is sent to another node. */
+type SentCall = Pick<Call, 'user' | 'extensions' | 'version' | 'base' | 'traceparent'>;
 
 /** How a task is stopped. */
 export type StopKind = 'cancel' | 'expire';
@@ -23,7 +39,7 @@ export type OwnerRequest =
   | {
       readonly kind: 'send';
       readonly params: MessageSendParams;
-      readonly call: Pick<Call, 'user' | 'extensions' | 'version' | 'base'>;
+      readonly call: SentCall;
     };
 
 /** What that node has done. `after` is the sequence number of the entry after which the log must be read. */
@@ -46,6 +62,18 @@ const RETRY_MS = 50;
 /** Means that a request of another node came to a node that does not execute the task. */
 export class NotOwnerError extends Error {
   override readonly name = 'NotOwnerError';
+}
+
+/** Returns the part of the call that the other node needs, with the user packed. */
+export function packCall(call: Call, users: UserCodec | undefined): SentCall {
+  const { extensions, version, base } = call;
+  const user = call.user && users ? users.pack(call.user) : call.user;
+  return { user, extensions, version, base, traceparent: validTraceparent(call.traceparent) };
+}
+
+/** Returns the call that another node has packed. */
+export function unpackCall(sent: SentCall, users: UserCodec | undefined): Call {
+  return sent.user && users ? { ...sent, user: users.unpack(sent.user) } : sent;
 }
 
 /**

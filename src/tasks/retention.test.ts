@@ -10,6 +10,7 @@ import { STORE } from '../store/migrations.ts';
 import { sqliteStore } from '../store/sqlite.ts';
 import type { AgentExecutor } from './execution/executor.ts';
 import { createHandler, type RequestHandler } from './handler.ts';
+import { keepTasks } from './retention.ts';
 import { memoryStore } from './store/memory-store.ts';
 import type { TaskStore } from './store/store.ts';
 
@@ -78,6 +79,24 @@ for (const [name, open] of Object.entries(STORES)) {
     assert.ok(old >= 30 && old < 60, `${old} tasks were removed`);
     assert.deepEqual((await idsOf(handler)).toReversed(), [waiting.id, ...tasks.slice(old)]);
     assert.equal((await handler.expire({ retention: { maxBytes: 1_500_000 } })).old, 0);
+  });
+
+  test(`${name}: tasks that their session keeps are not removed by another server`, async (t) => {
+    const { clock, store } = opened(t);
+    const earlier = createHandler(executor, { store, logger: quiet });
+    const before = await send(earlier, '50000 bytes');
+    const other = await send(earlier, '50000 bytes');
+    await keepTasks(store, { tenant: '', owner: '', contextId: before.contextId });
+    const handler = createHandler(executor, { store, logger: quiet });
+    const own = await send(handler, '50000 bytes');
+    const reserved = await handler.reserveTask({});
+    await handler.cancelTask({ id: reserved.id });
+    const retention = { maxBytes: 1 };
+    const { old } = await handler.expire({ retention, now: clock.now + 1000 * DAY });
+    assert.equal(old, 1);
+    const kept = [before.id, own.id, reserved.id];
+    assert.deepEqual((await idsOf(handler)).toSorted(), kept.toSorted());
+    await assert.rejects(handler.getTask({ id: other.id }), { kind: 'taskNotFound' });
   });
 
   test(`${name}: a task that is being read is kept`, async (t) => {

@@ -1,13 +1,15 @@
 /**
  * Removes finished tasks that ended too long ago. If the store is too large, also removes the finished tasks that ended
  * first. Unfinished tasks are never removed, and neither are tasks that this process has in memory because they are
- * being read. A task with events that a webhook has not received is kept for a day after its end.
+ * being read, or tasks whose session decides how long they are kept (`keepTasks`). A task with events that a webhook has
+ * not received is kept for a day after its end.
  *
  * The work is done in small parts between other events, so that requests do not wait for it.
  */
 import type { EventLog } from './log/event-log.ts';
 import type { Logger } from './log/logger.ts';
-import type { FinishedTask, TaskStore } from './store/store.ts';
+import { KEPT } from './store/store-rules.ts';
+import type { FinishedTask, Scope, TaskStore } from './store/store.ts';
 
 /** How long finished tasks are kept. */
 export interface Retention {
@@ -40,6 +42,8 @@ export interface ClockCheck {
   readonly trustedAfter: number;
 }
 
+/** Number of tasks that are listed with one query. */
+const PAGE = 100;
 /** Maximum number of tasks that are removed before the size of the store is checked again. */
 const GROUP = 16;
 /** How long the removal may run before it yields to the event loop, in milliseconds. */
@@ -50,6 +54,29 @@ const TURN_MS = 10;
 const KEEP_UNDELIVERED_MS = 86_400_000;
 /** If the clock jumps forward by more than this, ages are not trusted for this long, in milliseconds. */
 const CLOCK_JUMP_MS = 3_600_000;
+
+/**
+ * Keeps the tasks of a session, and all tasks that this process creates in the store from now on. No server that uses the
+ * same store, later or at the same time, removes them because of its retention.
+ */
+export async function keepTasks(
+  store: TaskStore,
+  session: Scope & { readonly contextId: string },
+): Promise<void> {
+  const append = store.append.bind(store);
+  const appendKept: TaskStore['append'] = (batch) =>
+    append(batch.map((each) => ({ ...each, expiresAt: each.expiresAt ?? KEPT })));
+  store.append = appendKept;
+  let cursor: string | undefined;
+  do {
+    // Tasks of earlier versions of Parley are not marked yet.
+    const page = await store.list({ ...session, cursor, limit: PAGE, total: false });
+    for (const { taskId, expiresAt } of page.heads) {
+      if (expiresAt === undefined) await store.setExpiry(session, taskId, KEPT);
+    }
+    cursor = page.next;
+  } while (cursor !== undefined);
+}
 
 /** Removes old tasks. Returns their number. Rejects if the store fails. */
 export async function removeOldTasks(

@@ -1,5 +1,5 @@
 /** The parts that all operations share: the log, the executions, webhooks, and the handling of interrupted tasks. */
-import type { MaybePromise } from '../base/index.ts';
+import { Turns, type MaybePromise } from '../base/index.ts';
 import {
   A2AError,
   isTerminal,
@@ -48,6 +48,8 @@ export class Runtime {
   readonly log: EventLog;
   readonly logger: Logger;
   readonly executions: Executions;
+  /** Copies of a message that arrive at the same time are handled one after the other. */
+  readonly arrivals = new Turns();
   readonly push: PushNotifier | undefined;
   /**
    * This process as one of the nodes that share the store, if the store has a cluster. Set before `recover` is called.
@@ -305,7 +307,12 @@ export class Runtime {
 
   async #resume(live: LiveTask): Promise<void> {
     const execution = this.executions.claim(live);
-    const loaded = await live.load();
+    const loaded = await live.load().catch((error: unknown) => {
+      // The first call delays the release that the second one causes.
+      this.log.releaseLater(live, error);
+      execution.abandon();
+      throw error;
+    });
     const message = loaded?.turn.at(-1);
     if (!loaded || !message) {
       execution.abandon();
@@ -338,7 +345,7 @@ async function firstMessage(live: LiveTask): Promise<Message | undefined> {
 }
 
 /** Returns whether the task still waits for its first message. */
-async function isReserved(live: LiveTask): Promise<boolean> {
+export async function isReserved(live: LiveTask): Promise<boolean> {
   if (live.state !== 'submitted' || live.seq !== 1) return false;
   const [first] = await live.read(0, 1);
   return first?.event.kind === 'task' && (first.event.history ?? []).length === 0;

@@ -30,12 +30,11 @@ export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskSto
       get node() {
         return cluster.node;
       },
-      get leads() {
-        return cluster.leads;
-      },
       leaseMs: cluster.leaseMs,
       join: (member) => cluster.join(member),
       leave: () => cluster.leave(),
+      // `expire` logs the errors of `sweeps`.
+      sweeps: (removesOld) => cluster.sweeps(removesOld),
       claim: (task, which) => cluster.claim(task, which).catch(translate),
       // `ClusterNode` logs the errors of `takeOver` and tries again, so they are not translated.
       takeOver: (limit) => cluster.takeOver(limit),
@@ -61,13 +60,15 @@ export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskSto
     unfinished: () => store.unfinished(),
     expired: (now, limit) => reached(() => store.expired(now, limit)),
     setExpiry: (scope, taskId, at) => reached(() => store.setExpiry(scope, taskId, at)),
-    delete: (scope, taskId) => reached(() => store.delete(scope, taskId)),
+    delete: (scope, taskId, seq) => reached(() => store.delete(scope, taskId, seq)),
     savePush: (record) => reached(() => store.savePush(record)),
     listPush: (taskId) => reached(() => store.listPush(taskId)),
-    deletePush: (taskId, configId) => reached(() => store.deletePush(taskId, configId)),
+    deletePush: (taskId, configId, only) => reached(() => store.deletePush(taskId, configId, only)),
     savePushProgress: (changes) => reached(() => store.savePushProgress(changes)),
     duePush: (query) => reached(() => store.duePush(query)),
     deadLetters: (query) => reached(() => store.deadLetters(query)),
+    // Its callers need the reason of the failure.
+    probe: () => store.probe?.(),
     // The sweeps handle the errors of `retention`.
     retention: store.retention,
     cluster: store.cluster && translated(store.cluster),

@@ -323,10 +323,42 @@ test('a reserved task gets its first message at another node', async (t) => {
   assert.equal(textOfTask(task), 'hello');
 });
 
-test('one of the nodes removes expired tasks', async (t) => {
+test('of several nodes, the oldest one with a retention removes tasks, even if a terminal is older', async (t) => {
   const agent = createAgent({ name: 'Echo', description: 'Echoes' }, async function* (ctx) {
     yield ctx.text;
   });
-  const { a, b } = await twoNodes(t, agent);
-  assert.deepEqual([a, b].filter(({ store }) => store.cluster.leads).length, 1);
+  const own = await clusterDatabase();
+  t.after(() => own.drop());
+  const terminal = await startNode(t, own.url, agent);
+  const a = await startNode(t, own.url, agent);
+  const b = await startNode(t, own.url, agent);
+  const now = Date.now() + 31 * 86_400_000;
+  await terminal.handler.sendMessage({ message: says('one') });
+  assert.deepEqual(await terminal.handler.expire({ now }), { ended: 0, removed: 0 });
+  assert.equal((await b.handler.expire({ now, retention: {} })).old, 1);
+  await terminal.handler.sendMessage({ message: says('two') });
+  assert.deepEqual(await terminal.handler.expire({ now }), { ended: 0, removed: 0 });
+  assert.equal((await a.handler.expire({ now, retention: {} })).old, 1);
+  assert.equal((await b.handler.expire({ now, retention: {} })).old, undefined);
+  assert.deepEqual(
+    [terminal, a, b].map(({ store }) => store.cluster.stats().sweeps),
+    [false, true, false],
+  );
+});
+
+test('without a node that has a retention, the oldest node ends expired tasks', async (t) => {
+  const agent: AgentExecutor = {
+    receive: () => ({ expiresAt: 1 }),
+    async *execute() {
+      yield { kind: 'status-update', state: 'input-required' };
+    },
+  };
+  const own = await clusterDatabase();
+  t.after(() => own.drop());
+  const a = await startNode(t, own.url, agent);
+  const b = await startNode(t, own.url, agent);
+  await begin(b.handler, 'go');
+  assert.equal((await a.handler.expire({})).ended, 1);
+  await begin(b.handler, 'go');
+  assert.equal((await b.handler.expire({})).ended, 0);
 });

@@ -1,7 +1,10 @@
 // Two gateways with one PostgreSQL database.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isTerminal, type Task, type TaskState } from '../../src/protocol/index.ts';
+import { createAgent } from '../../src/tasks/index.ts';
 import type { Key } from '../../src/gateway/keys/schema.ts';
 import { postgresStore } from '../../src/store/index.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
@@ -10,6 +13,7 @@ import { type PostgresNode, startPostgresNode } from '../support/postgres-gatewa
 import { type Asked, fakeVendor, type FakeVendor, type Reply } from '../support/vendors/server.ts';
 import { SEED_BODY } from '../gateway/cards-support.ts';
 import { compatible, piece } from '../gateway/models-support.ts';
+import { remote } from '../gateway/agents-support.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const PROMPT_TOKENS = 15;
@@ -325,6 +329,99 @@ test('a gateway has one lease, one listener and one pool in its database', async
     `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
   );
   assert.ok(connections.length <= 3 + 1, `${connections.length} connections`);
+});
+
+test('a message for a task of the other gateway needs the same scope there, and its sender pays', async (t) => {
+  await using own = await testDatabase();
+  let ask = Promise.withResolvers<void>();
+  const asker = createAgent({ name: 'Asker', description: 'Asks' }, async function* (ctx) {
+    await ask.promise;
+    yield (await ctx.ask('which?')).text;
+  });
+  const agent = await remote(t, asker);
+  const seen: string[] = [];
+  agent.server.prependListener('request', ({ headers }) => {
+    seen.push(`${String(headers['x-user'])} ${String(headers['traceparent'])}`);
+  });
+  const config = { agents: { asker: { url: agent.url, forwardHeaders: ['x-user'] } } } as object;
+  const options = { config, allowNetworks: ['127.0.0.0/8'] };
+  const start = async () => {
+    const store = await postgresStore(own.url, { logger: silent, secretKey: 'a'.repeat(43) });
+    return { store, node: await startPostgresNode(own.url, { ...options, store }) };
+  };
+  const executing = await start();
+  await using _executing = executing.node;
+  const receiving = await start();
+  await using _receiving = receiving.node;
+  const { keys } = executing.node.gateway;
+  const create = (name: string, scopes: Key['scopes']) =>
+    keys.create({ workspace: 'default', name, scopes }, 'test');
+  const starter = await create('starter', ['*']);
+  const weak = await create('weak', ['tasks:read', 'tasks:write']);
+  const sender = await create('sender', ['tasks:write', 'agents:use']);
+
+  const send = async ({ url }: PostgresNode, { secret }: typeof weak, message: object) => {
+    const parts = [{ kind: 'text', text: 'go' }];
+    const whole = { kind: 'message', messageId: randomUUID(), role: 'user', parts, ...message };
+    const isNew = !('taskId' in message);
+    const params = {
+      message: whole,
+      ...(isNew && { metadata: { agent: 'asker' }, configuration: { blocking: false } }),
+    };
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${secret}`,
+        'content-type': 'application/json',
+        'x-user': isNew ? 'starter' : 'sender',
+        traceparent: `00-${'a'.repeat(32)}-${(isNew ? '1' : '2').repeat(16)}-01`,
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/send', params }),
+    });
+    return Object(await response.json()) as { result?: Task; error?: { message: string } };
+  };
+  const scope = { tenant: '', owner: 'default' };
+  /** Waits until the task has the state. Fails if the task has ended, so that the test never waits in vain. */
+  const reaches = async (id: string, state: TaskState) => {
+    for (;;) {
+      const found = (await executing.store.head(scope, id))?.status.state;
+      if (found === state) return;
+      assert.ok(found && !isTerminal(found), `${id} is ${found} instead of ${state}`);
+      await delay(5);
+    }
+  };
+  /** Sends a message to a task that asks right after the receiving gateway has found it working at the other one. */
+  const answer = async (key: typeof weak) => {
+    ask = Promise.withResolvers();
+    const started = await send(executing.node, starter, {});
+    assert.ok(started.result, JSON.stringify(started));
+    const taskId = started.result.id;
+    await reaches(taskId, 'working');
+    const { store } = receiving;
+    const head = store.head.bind(store);
+    store.head = async (...task) => {
+      store.head = head;
+      const found = await head(...task);
+      ask.resolve();
+      await reaches(taskId, 'input-required');
+      return found;
+    };
+    return send(receiving.node, key, { taskId });
+  };
+
+  const refused = await answer(weak);
+  assert.match(refused.error?.message ?? JSON.stringify(refused), /agents:use/);
+  const before = seen.length;
+  const done = await answer(sender);
+  assert.equal(done.result?.status.state, 'completed', JSON.stringify(done));
+  assert.ok(
+    seen.slice(before).some((each) => /^sender 00-a{32}-/.test(each)),
+    seen.join('\n'),
+  );
+  const usage = await executing.node.ask(starter.secret, 'GET', '/a2a/usage?by=key');
+  const { items } = (await usage.json()) as { items: { keyId: string; calls: number }[] };
+  const calls = new Map(items.map(({ keyId, calls: count }) => [keyId, count]));
+  assert.equal(calls.get(sender.key.id), 1, JSON.stringify(items));
 });
 
 test('a gateway that stops hands its tasks over although it still settles its budgets', async () => {

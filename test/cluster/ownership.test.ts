@@ -190,6 +190,52 @@ test('each event is delivered to a webhook by one node, in order, and by another
   );
 });
 
+test('410 from the previous address does not remove the webhook that another node has just saved', async (t) => {
+  const finish = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  const deliver: Deliver = {
+    accept: (config) => ({ ...config, id: config.id ?? 'default' }),
+    prepare:
+      async ({ record: { config }, entry: { event } }) =>
+      async () => {
+        if (config.url.includes('old')) return 'gone';
+        if (event.kind === 'status-update' && event.final) ended.resolve();
+        return 'taken';
+      },
+  };
+  const agent = createAgent({ name: 'Waiting', description: 'Waits' }, async function* () {
+    yield 'one';
+    await finish.promise;
+  });
+  const a = await startNode(t, database.url, agent, { deliver });
+  const b = await startNode(t, database.url, agent, { deliver });
+  const removed = Promise.withResolvers<void>();
+  // Either node may deliver the events.
+  const replaceBeforeRemoval = ({ store }: TestNode, other: TestNode) => {
+    const remove = store.deletePush.bind(store);
+    store.deletePush = async (taskId, ...webhook) => {
+      const replaced = { id: 'h', url: 'https://new.example/' };
+      await other.handler.setPushConfig({ taskId, pushNotificationConfig: replaced });
+      await remove(taskId, ...webhook);
+      removed.resolve();
+    };
+  };
+  replaceBeforeRemoval(a, b);
+  replaceBeforeRemoval(b, a);
+  const pushNotificationConfig = { id: 'h', url: 'https://old.example/' };
+  const configuration = { blocking: false, pushNotificationConfig };
+  const started = await a.handler.sendMessage({ message: says('go'), configuration });
+  assert.ok(started.kind === 'task');
+  await within('the removal', removed.promise);
+  const configs = await b.handler.listPushConfigs({ id: started.id });
+  assert.deepEqual(
+    configs.map((config) => config.pushNotificationConfig.url),
+    ['https://new.example/'],
+  );
+  finish.resolve();
+  await within('the last event at the new address', ended.promise);
+});
+
 test('an answer to a task whose last owner is gone continues the task', async (t) => {
   const asker = () =>
     createAgent({ name: 'Asker', description: 'Asks' }, async function* (ctx) {

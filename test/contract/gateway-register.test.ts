@@ -301,5 +301,19 @@ describe('PostgreSQL', () => {
     assert.equal(noticed, 1);
     await Promise.all([one.close(), other.close()]);
   });
+
+  test('a register that cannot get a new page is not ready', async () => {
+    const register = await openPostgresRegister(database.url, silent, { serves: false });
+    await register.check();
+    await database.query(`
+      CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100';
+      END $$;
+      CREATE TRIGGER full_disk BEFORE INSERT ON parley.probe FOR EACH STATEMENT EXECUTE FUNCTION full_disk()`);
+    await assert.rejects(async () => register.check(), /No space left/);
+    await database.query('DROP TRIGGER full_disk ON parley.probe');
+    await register.check();
+    await register.close();
+  });
   after(() => database.drop());
 });

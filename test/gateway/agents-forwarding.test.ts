@@ -11,7 +11,7 @@ import { sqliteStore } from '../../src/store/sqlite.ts';
 import { interopAgent, EXTENSION } from '../interop/agent.ts';
 import { createGates, until, within } from '../interop/support.ts';
 import { startGateway, type RunningGateway } from '../support/gateway.ts';
-import { remote } from './agents-support.ts';
+import { behind, remote } from './agents-support.ts';
 
 interface Asked {
   readonly path: string;
@@ -260,4 +260,17 @@ test('credentials of the gateway, headers of the connection and own headers of t
     assert.equal(check([name]).success, false, name);
   }
   assert.equal(check(['X-User', 'Cookie']).success, true);
+});
+
+test('a user whose scopes and key are unknown cannot use an agent', async (t) => {
+  const { url, asked } = await recorded(t, interopAgent(createGates()));
+  const config = { theirs: { url } };
+  const { handler } = behind(t, { config, allowNetworks: ['127.0.0.0/8'] });
+  const parts = [{ kind: 'text' as const, text: 'hello' }];
+  const message = { kind: 'message', messageId: 'm', role: 'user', parts } as const;
+  const user = { id: 'default' };
+  await assert.rejects(handler.sendMessage({ message, metadata: { agent: 'theirs' } }, { user }), {
+    kind: 'unauthenticated',
+  });
+  assert.deepEqual(asked, []);
 });

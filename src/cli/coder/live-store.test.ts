@@ -6,9 +6,12 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { createEvent, memorySessions } from '../../agent/index.ts';
 import { delegatedSession } from '../../agent/delegated.ts';
+import { creation, update } from '../../../test/contract/task-store/events.ts';
+import { sqliteStore } from '../../store/index.ts';
+import { keepTasks } from '../../tasks/index.ts';
 import { createLog } from '../program/log.ts';
 import { isStoreInUse, openStore } from '../program/store-location.ts';
-import { deleteSession, openLiveStore, sweepLiveStores } from './live-store.ts';
+import { deleteSession, openLiveStore, removeOrphanTasks, sweepLiveStores } from './live-store.ts';
 import { localSession } from './stored-sessions.ts';
 
 async function place(t: TestContext) {
@@ -75,6 +78,31 @@ test('a session is not deleted while its turn runs in a process without a lock, 
   await sessions.append(key, [createEvent({ runId: 'r1', author: 'user' })]);
   await assert.rejects(deleteSession({ ...options, named: false }), { kind: 'unavailable' });
   assert.equal(await sweep(), false);
+});
+
+test('in a store that is shared, the tasks of sessions that no longer exist are removed after a week', async (t) => {
+  const { options } = await place(t);
+  const { sessions } = options;
+  let time = Date.now() - 8 * 86_400_000;
+  const store = sqliteStore(options.place.file, { now: () => time });
+  t.after(() => store.close());
+  const finished = (id: string, contextId: string) => {
+    const scope = { tenant: '', owner: '' };
+    store.append([
+      creation(id, scope, contextId),
+      update(id, 1, 'completed', undefined, scope, contextId),
+    ]);
+  };
+  finished('of a server', 's2');
+  await keepTasks(store, { tenant: '', owner: '', contextId: 's1' });
+  finished('of s1', 's1');
+  finished('of s2', 's2');
+  time = Date.now();
+  finished('young', 's2');
+  await removeOrphanTasks(store, sessions);
+  const { heads } = store.list({ tenant: '', owner: '', limit: 10 });
+  const left = heads.map(({ taskId }) => taskId).toSorted();
+  assert.deepEqual(left, ['of a server', 'of s1', 'young']);
 });
 
 test('sessions whose ids differ only in unsafe characters, or after 100 characters, have files of their own', async (t) => {

@@ -26,8 +26,8 @@ const SESSION_PAGE = 1000;
 /** Maximum number of files without a session that are opened at each start, to find out whether they can be removed. */
 const MAX_OPENED = 50;
 /**
- * A file whose session does not exist is removed only if the file has not changed for this time. The session of a newer
- * file may not have been stored yet.
+ * A file or a task whose session does not exist is removed only if it has not changed for this time. The session of a
+ * newer one may not have been stored yet.
  */
 const YOUNG_MS = 7 * 86_400_000;
 /** A session whose turn has not ended is removed only if the session has not changed for this time. */
@@ -108,6 +108,29 @@ async function filesIn(folder: string) {
     if (found) files.push({ file, usedAt: found.mtimeMs, size: found.size });
   }
   return files;
+}
+
+/**
+ * Removes the tasks of sessions that no longer exist from a store that `--store` names. Servers that use the store do not
+ * remove the tasks of a session (`keepTasks`).
+ */
+export async function removeOrphanTasks(store: TaskStore, sessions: SessionStore): Promise<void> {
+  const known = new Set<string>();
+  for await (const { id } of sessionKeys(sessions, LOCAL_USER, SESSION_PAGE)) known.add(id);
+  const exists = async (id: string) =>
+    known.has(id) || (await sessionFor(sessions, localSession(id))) !== undefined;
+  const newest = Date.now() - YOUNG_MS;
+  let after: number | undefined;
+  for (;;) {
+    const page = (await store.retention?.finished({ kept: true, after, limit: PAGE })) ?? [];
+    for (const { tenant, owner, taskId, contextId, endedAt } of page) {
+      if (endedAt > newest) return;
+      if (contextId === undefined || (await exists(contextId))) continue;
+      await store.delete({ tenant, owner }, taskId);
+    }
+    if (page.length < PAGE) return;
+    after = page.at(-1)?.position;
+  }
 }
 
 /** Returns the ids of all stored sessions by their file. */

@@ -325,7 +325,8 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       const { tenant } = context;
       const settings = agentOfTenant(tenant) === undefined ? ['agent'] : [];
       const name = agentOf(tenant, task ? task.metadata : requestMetadata(context, settings));
-      if (context.user instanceof Caller) context.user.need('agents:use');
+      if (!(context.user instanceof Caller)) throw new A2AError('unauthenticated');
+      context.user.need('agents:use');
       if (task) return checkAnswer(context, task, name);
       if (name === '')
         throw new A2AError('invalidParams', 'metadata.agent must be the name of an agent');

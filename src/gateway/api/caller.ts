@@ -6,7 +6,9 @@
  * agent, or RESPONSES_TENANT. A task of one endpoint cannot be found at another endpoint. At `/agents/NAME`, the agent
  * executes the task.
  */
+import * as z from 'zod';
 import { A2AError, type Call, type User } from '../../protocol/index.ts';
+import type { UserCodec } from '../../tasks/index.ts';
 
 /** The scopes of a key. `*` means all scopes, in the key's own workspace. */
 export const SCOPES = [
@@ -111,6 +113,39 @@ export class Caller implements User {
       );
   }
 }
+
+/** The fields of a caller in a request to another gateway. */
+const PackedCaller = z.object({
+  workspace: z.string(),
+  tenant: z.string(),
+  actor: z.string(),
+  keyId: z.string().optional(),
+  keyName: z.string().optional(),
+  subject: z.string().optional(),
+  scopes: z.array(z.string()),
+  traceparent: z.string().optional(),
+  headers: z.record(z.string(), z.string()).optional(),
+});
+
+/** Sends callers to the gateway that executes a task, so that it checks the same scopes and charges the same key. */
+export const CALLER_CODEC: UserCodec = {
+  pack(user) {
+    const caller = callerOf({ user });
+    const { id, workspace, tenant, actor, keyId, keyName, subject, traceparent, headers } = caller;
+    const key = { actor, keyId, keyName, subject, scopes: [...caller.scopes] };
+    return { id, workspace, tenant, ...key, traceparent, headers };
+  },
+  unpack(packed) {
+    const { data } = PackedCaller.safeParse(packed);
+    if (data) return new Caller({ ...data, scopes: new Set(data.scopes) });
+    // A gateway of an earlier version does not send the scopes.
+    throw new A2AError(
+      'unavailable',
+      'The gateway that got the message has another version than the one that executes the task: try again when all have the same',
+      { retryAfterSeconds: 10 },
+    );
+  },
+};
 
 /** Returns the caller of a request. Throws `unauthenticated` if there is none. */
 export function callerOf({ user }: Pick<Call, 'user'>): Caller {

@@ -214,7 +214,7 @@ async function registerIn(
     },
     onTold: (listener) => void tellers.push(listener),
     async check() {
-      await db.query('UPDATE parley.key_salt SET salt = salt');
+      await database.probe();
     },
     async close() {
       if (signal.aborted) return;

@@ -19,7 +19,7 @@ import {
   type AppendOutcome,
   type SerializedEntry,
 } from '../../tasks/index.ts';
-import { ID_SEPARATOR } from './append-function.ts';
+import { ID_SEPARATOR, LOG_SEPARATOR } from './append-function.ts';
 
 /** Rough size of the columns and index entries of a log entry, in bytes. */
 const ENTRY_BYTES = 100;
@@ -27,8 +27,9 @@ const ENTRY_BYTES = 100;
 const MAX_RACES = 20;
 
 export const APPEND = {
-  name: 'parley.append',
-  text: `SELECT parley.append_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
+  // Behind a pooler, an older node may have prepared its statement on the same connection, under another name.
+  name: 'parley.append_2',
+  text: `SELECT parley.append_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
     $17)`,
 };
 
@@ -155,8 +156,12 @@ async function verify(
   }
 }
 
-/** Returns the arrays for the parameters of the function in append-function.ts, except the first one. */
+/** The position of `logs` among the results of `columnsOf`. */
+const LOGS = 6;
+
+/** Returns the parameters of the function in append-function.ts, except the first one. */
 export function columnsOf(batch: readonly ScopedAppend[]): unknown[] {
+  const logs = batch.map(({ entries }) => entries.map(jsonOf).join('\n')).join(LOG_SEPARATOR);
   const rows = batch.map((append): unknown[] => {
     const {
       taskId,
@@ -168,7 +173,6 @@ export function columnsOf(batch: readonly ScopedAppend[]): unknown[] {
       messageIds = [],
       expiresAt,
     } = append;
-    const lines = entries.map(jsonOf);
     const open = statusAfter(append, expected === 0 ? undefined : 'working');
     const done = expected === 0 ? undefined : statusAfter(append, 'completed');
     return [
@@ -178,7 +182,6 @@ export function columnsOf(batch: readonly ScopedAppend[]): unknown[] {
       expected,
       entries.length,
       epoch,
-      lines.join('\n'),
       messageIds.length === 0 ? null : messageIds.map(toPostgresText).join(ID_SEPARATOR),
       open?.state,
       open?.seq,
@@ -190,7 +193,8 @@ export function columnsOf(batch: readonly ScopedAppend[]): unknown[] {
       positionOf(append, open?.seq ?? done?.seq),
     ];
   });
-  return (rows[0] ?? []).map((_, column) => rows.map((row) => row[column] ?? null));
+  const arrays = (rows[0] ?? []).map((_, column) => rows.map((row) => row[column] ?? null));
+  return [...arrays.slice(0, LOGS), logs, ...arrays.slice(LOGS)];
 }
 
 /**

@@ -29,6 +29,12 @@ const STEPS: readonly string[] = [
   -- The node that delivers the events of a webhook.
   ALTER TABLE parley.push ADD COLUMN node text COLLATE "C";
   `,
+
+  `
+  -- Whether the node handles expired tasks (1), and also removes old ones (2). Among the nodes with the highest value,
+  -- the oldest one does the work. Nodes of earlier versions have 0.
+  ALTER TABLE parley.nodes ADD COLUMN sweeps smallint NOT NULL DEFAULT 0;
+  `,
 ];
 
 /** The tables of a cluster. They need the tables of the task store. */

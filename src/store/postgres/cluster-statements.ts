@@ -28,6 +28,10 @@ export const CLUSTER_SQL = statements('cluster_', {
   renew: `UPDATE parley.nodes SET lease_until = ${LEASE('$2')}
      WHERE id = $1 AND lease_until > clock_timestamp() RETURNING number`,
   leave: 'DELETE FROM parley.nodes WHERE id = $1',
+  // Returns the node that handles expired tasks. $2 is the new value of this node, which the query does not see yet.
+  sweeper: `WITH own AS (UPDATE parley.nodes SET sweeps = $2 WHERE id = $1 AND sweeps <> $2)
+     SELECT n.id FROM parley.nodes n WHERE n.lease_until > clock_timestamp()
+     ORDER BY CASE WHEN n.id = $1 THEN $2 ELSE n.sweeps END DESC, n.number LIMIT 1`,
   setLocked: 'UPDATE parley.nodes SET locked = $2 WHERE id = $1',
   nodes: `SELECT n.id, n.lease_until > clock_timestamp(), n.id <> $1 AND ${HAS_LOST_LOCK}
      FROM parley.nodes n ORDER BY n.number`,

@@ -15,6 +15,7 @@ import {
   type Executor,
   type Postgres,
 } from '../../base/postgres/index.ts';
+import type { Task } from '../../protocol/index.ts';
 import { consoleLogger, scopeKey, type Logger } from '../../tasks/index.ts';
 import { openStoreFile } from '../open-store.ts';
 import { SecretBox, secretKeys, type SecretKeyOptions } from '../secrets.ts';
@@ -48,6 +49,16 @@ interface Progress {
   /** The number of tasks that were copied. */
   readonly tasks: number;
   readonly done: boolean;
+  /** The content of the file (`contentOf`) when the import began. Missing if an earlier version began the import. */
+  readonly content?: string | undefined;
+}
+
+/** What `importSqlite` has done. */
+export interface Imported {
+  /** The number of tasks that were copied, including those of earlier calls. */
+  readonly tasks: number;
+  /** Whether an earlier call has already copied all of them. */
+  readonly already: boolean;
 }
 
 /** Maximum number of tasks in a group. */
@@ -86,14 +97,14 @@ const TASK_ROWS = `
   ORDER BY t.id LIMIT ${GROUP}`;
 
 /**
- * Copies the store. Returns the number of tasks that were copied, including those of earlier calls. Throws a StoreError
- * if this is not possible, and the signal's reason if the signal is aborted.
+ * Copies the store. Throws a StoreError if this is not possible, and the signal's reason if the signal is aborted. A file
+ * that has changed since its import began cannot be imported again into the same database.
  */
 export async function importSqlite(
   path: string,
   url: string,
   options: ImportOptions,
-): Promise<number> {
+): Promise<Imported> {
   const { logger = consoleLogger } = options;
   const opened = openStoreFile(path, { synchronous: 'NORMAL' });
   try {
@@ -108,7 +119,16 @@ export async function importSqlite(
       timeoutMs: 600_000,
     });
     const id = createHash('sha256').update(key).digest('hex');
-    await begin(db, id, key);
+    const content = contentOf(opened.db);
+    const begun = await begin(db, { source: id, content }, key);
+    if (begun.content !== undefined ? begun.content !== content : hasMore(opened.db, begun)) {
+      const part = begun.done ? '' : ' in part';
+      throw new StoreError(
+        `the file ${path} was already imported${part} into the database ${db.name}, and has changed since`,
+        { hint: 'import into an empty database' },
+      );
+    }
+    if (begun.done) return { tasks: begun.tasks, already: true };
     const [salt] = await db.query<{ value: Uint8Array }>(
       `SELECT value FROM parley.meta WHERE key = 'secret_salt'`,
     );
@@ -120,23 +140,48 @@ export async function importSqlite(
       options.onProgress?.(progress.tasks);
       if (!progress.done) continue;
       await db.query('ANALYZE parley.tasks; ANALYZE parley.events');
-      return progress.tasks;
+      return { tasks: progress.tasks, already: false };
     }
   } finally {
     opened.close();
   }
 }
 
+/** Returns a text that changes when tasks, events or webhooks are added or removed. */
+function contentOf(db: DatabaseSync): string {
+  const counts = new Query<(number | null)[]>(
+    db,
+    `SELECT (SELECT count(*) FROM tasks), (SELECT max(changed) FROM tasks), (SELECT max(id) FROM events),
+       (SELECT count(*) FROM push), (SELECT max(id) FROM push)`,
+  );
+  return JSON.stringify(counts.get());
+}
+
+/** Returns whether the file has other tasks than those that an import of an earlier version has copied. */
+function hasMore(db: DatabaseSync, { done, tasks, last }: Progress): boolean {
+  const all = new Query<[number, number | null]>(
+    db,
+    `SELECT count(*), max(id) FROM tasks t
+     WHERE EXISTS (SELECT 1 FROM events WHERE task = t.id AND seq = t.status_seq)`,
+  );
+  const [count, newest] = all.get() ?? [0, null];
+  return done && (count !== tasks || (newest ?? 0) !== last);
+}
+
 /**
- * Starts the import, unless an import of the same file has already been started. Before it starts a new import, throws
- * a StoreError if the database already contains tasks or another import.
+ * Starts the import, unless an import of the same file has already been started. Returns the progress. Before it starts
+ * a new import, throws a StoreError if the database already contains tasks or another import.
  */
-async function begin(db: Postgres, source: string, cursorKey: Uint8Array): Promise<void> {
-  await db.transaction(async (tx) => {
+async function begin(
+  db: Postgres,
+  file: Pick<Progress, 'source' | 'content'>,
+  cursorKey: Uint8Array,
+): Promise<Progress> {
+  return db.transaction(async (tx) => {
     // Two imports must not start at the same time.
     await tx.query('LOCK TABLE parley.meta IN EXCLUSIVE MODE');
     const found = await progressOf(tx);
-    if (found?.source === source) return;
+    if (found?.source === file.source) return found;
     const [task] = await tx.query('SELECT FROM parley.tasks LIMIT 1');
     if (found || task) {
       throw new StoreError(`the database ${db.name} has tasks that are not from this file`, {
@@ -145,7 +190,9 @@ async function begin(db: Postgres, source: string, cursorKey: Uint8Array): Promi
     }
     // With the same key, page tokens of lists stay valid.
     await tx.query(`UPDATE parley.meta SET value = $1 WHERE key = 'cursor_key'`, [cursorKey]);
-    await save(tx, { source, last: 0, tasks: 0, done: false });
+    const progress = { ...file, last: 0, tasks: 0, done: false };
+    await save(tx, progress);
+    return progress;
   });
 }
 
@@ -189,7 +236,7 @@ class Copy {
     const rows = this.#tasks.all(before.last);
     const last = rows.at(-1)?.[0];
     const tasks = before.tasks + rows.length;
-    const progress = { source, last: last ?? before.last, tasks, done: last === undefined };
+    const progress = { ...before, last: last ?? before.last, tasks, done: last === undefined };
     const scopes = await this.#scopes(tx, rows);
     for (const row of rows) await this.#task(tx, row, scopes.get(row[1]) ?? 0);
     await changeCounters(
@@ -223,11 +270,13 @@ class Copy {
 
   async #task(tx: Executor, row: TaskRow, scope: number): Promise<void> {
     const [id, , tenant, owner, taskId, contextId, ...columns] = row;
+    // The nodes take over tasks with the empty id, which no node has. A task that waits for its first message has none.
+    const node = this.#isInterrupted(row) ? '' : null;
     const [task] = await tx.query<{ id: number }>(
       `INSERT INTO parley.tasks (task_id, scope, context_id, state, seq, status_seq, changed, created_at, expires_at,
-         artifact_at, bytes, counted)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) RETURNING id`,
-      [toPostgresText(taskId), scope, toPostgresText(contextId), ...columns],
+         artifact_at, bytes, counted, node)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12) RETURNING id`,
+      [toPostgresText(taskId), scope, toPostgresText(contextId), ...columns, node],
     );
     if (!task) return;
     await this.#log(tx, id, task.id, scope);
@@ -237,6 +286,15 @@ class Copy {
       const letters = this.#source.deadLetters({ ...key, limit: Number.MAX_SAFE_INTEGER });
       for (const letter of letters) await addDeadLetter(tx, letter, null);
     }
+  }
+
+  /** Returns whether the task was being executed, or was about to be executed, when the server stopped. */
+  #isInterrupted([id, , , , , , state, seq]: TaskRow): boolean {
+    if (state !== 'submitted') return state === 'working';
+    if (seq > 1) return true;
+    const [[, json] = [0, '{}']] = this.#events.all(id, 0);
+    const { history = [] }: Partial<Task> = JSON.parse(json);
+    return history.length > 0;
   }
 
   async #log(tx: Executor, from: number, to: number, scope: number): Promise<void> {

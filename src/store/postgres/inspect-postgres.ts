@@ -2,7 +2,7 @@
  * Describes a task store in PostgreSQL for the operator. Changes nothing, and servers may use the database meanwhile.
  */
 import { fromPostgresRow, openPostgres, type Postgres } from '../../base/postgres/index.ts';
-import { ChangeClock } from '../../tasks/index.ts';
+import { ChangeClock, KEPT } from '../../tasks/index.ts';
 import type { OwnedDeadLetter, StoreReport } from '../inspect-store.ts';
 import { CLUSTER } from './cluster-schema.ts';
 import { isAlive } from './cluster-statements.ts';
@@ -34,7 +34,8 @@ export async function inspectPostgres(url: string, endedBefore: number): Promise
     `SELECT current_setting('server_version') AS server,
        (SELECT coalesce(sum(bytes), 0)::bigint FROM parley.counters) AS bytes,
        (SELECT coalesce(sum(n), 0)::bigint FROM parley.counters) AS tasks,
-       (SELECT count(*) FROM parley.tasks WHERE ${IS_FINISHED} AND changed < $1) AS old,
+       (SELECT count(*) FROM parley.tasks
+          WHERE ${IS_FINISHED} AND changed < $1 AND expires_at IS DISTINCT FROM ${KEPT}) AS old,
        (SELECT count(*) FROM parley.dead_letters) AS "deadLetters",
        (SELECT count(*) FROM parley.nodes WHERE lease_until > clock_timestamp()) AS nodes,
        (SELECT count(*) FROM parley.tasks t WHERE ${IS_UNFINISHED} AND t.node IS NOT NULL

@@ -1,6 +1,6 @@
 /** The tables of the task store in PostgreSQL, as migration steps. */
 import type { PostgresSchema } from '../../base/postgres/index.ts';
-import { APPEND_1 } from './append-function.ts';
+import { APPEND_1, APPEND_2 } from './append-function.ts';
 
 /**
  * Ids are compared by bytes (COLLATE "C"). JSON is stored as text, because jsonb refuses \u0000 and changes the order
@@ -112,6 +112,14 @@ const STEPS: readonly string[] = [
     ('secret_salt', decode(replace(gen_random_uuid()::text, '-', ''), 'hex'));
   `,
   APPEND_1,
+  APPEND_2,
+  `
+  -- For the check of readiness, which inserts rows that need new pages, and rolls back (NodeDatabase.probe). A row fills
+  -- a page. The rows are not in the write-ahead log. They are vacuumed early, and the file becomes empty again.
+  CREATE UNLOGGED TABLE parley.probe (data bytea NOT NULL)
+    WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50);
+  ALTER TABLE parley.probe ALTER data SET STORAGE PLAIN;
+  `,
 ];
 
 /** The tables of the task store. */

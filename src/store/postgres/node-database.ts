@@ -2,6 +2,7 @@
  * The access of one process (a node) to a database that several nodes share: one pool of connections, one lease, and
  * one connection for notifications (LISTEN). The task store and the register of a gateway use the same `NodeDatabase`.
  */
+import { randomBytes } from 'node:crypto';
 import {
   openPostgres,
   type Postgres,
@@ -24,6 +25,10 @@ export interface ClusterOptions {
   readonly listen?: boolean | undefined;
 }
 
+/** The rows that `probe` inserts. Each fills a page of 8 KB. */
+const PROBE_ROWS = 8;
+const PROBE_ROW_BYTES = 8000;
+
 const LEASE_MS = 10_000;
 /** The limits of `leaseMs`. A shorter lease would end whenever the database is slow. */
 const MIN_LEASE_MS = 100;
@@ -39,6 +44,7 @@ export class NodeDatabase {
   readonly members: Membership;
   readonly leaseMs: number;
   #users = 1;
+  #probing: Promise<void> | undefined;
 
   /** @internal */
   constructor(db: Postgres, { logger, cluster = {} }: NodeDatabaseOptions) {
@@ -59,6 +65,32 @@ export class NodeDatabase {
     const { poolSize, migrate } = options;
     const db = await openPostgres(url, { schemas: [TASKS, CLUSTER], poolSize, migrate });
     return new NodeDatabase(db, options);
+  }
+
+  /**
+   * Fails if a write would fail, because the database cannot be reached, is read-only, or is full. Changes no data. Calls
+   * at the same time share one check.
+   */
+  probe(): Promise<void> {
+    return (this.#probing ??= this.#probe().finally(() => (this.#probing = undefined)));
+  }
+
+  /**
+   * The rows are rolled back instead of deleted, because long transactions of others, such as a backup, do not keep them
+   * from being vacuumed. The update finds out whether a transaction can be committed.
+   */
+  #probe(): Promise<void> {
+    const data = randomBytes(PROBE_ROWS * PROBE_ROW_BYTES);
+    return this.db.transaction(async (tx) => {
+      await tx.query('SAVEPOINT probe');
+      await tx.query(
+        `INSERT INTO parley.probe
+         SELECT substring($1::bytea FROM n * $2::integer + 1 FOR $2) FROM generate_series(0, $3::integer - 1) AS n`,
+        [data, PROBE_ROW_BYTES, PROBE_ROWS],
+      );
+      await tx.query('ROLLBACK TO SAVEPOINT probe');
+      await tx.query(`UPDATE parley.meta SET value = value WHERE key = 'cursor_key'`);
+    });
   }
 
   /** Returns this object for another part of the process, which must also call `close`. */

@@ -30,7 +30,8 @@ export interface ClusterStats {
   readonly node: string;
   /** Number of the other nodes that are alive. */
   readonly peers: number;
-  readonly leads: boolean;
+  /** Whether this node is the one that ends expired tasks and removes old ones. */
+  readonly sweeps: boolean;
   /** Whether hints of other nodes arrive. */
   readonly listens: boolean;
   /** Time since the lease was renewed, in milliseconds. Infinity if the node has no lease. */
@@ -97,6 +98,8 @@ export class PostgresCluster implements StoreCluster {
   readonly #released = new Map<string, number>();
   #watchTimer: NodeJS.Timeout | undefined;
   #polledAt = 0;
+  /** The last result of `sweeps`. */
+  #sweeps = false;
   /**
    * Until this time, the database may contain tasks of this node that this node does not know about. If a connection
    * is lost during a statement that takes over or creates tasks, the database may still execute the statement a while
@@ -138,12 +141,18 @@ export class PostgresCluster implements StoreCluster {
     return this.#member ? this.node : null;
   }
 
-  get leads(): boolean {
-    return this.#members.leads;
+  async sweeps(removesOld: boolean): Promise<boolean> {
+    const { node } = this;
+    const [row] = await this.#db.run<[node: string]>(CLUSTER_SQL.sweeper, [
+      node,
+      removesOld ? 2 : 1,
+    ]);
+    // If the lease has ended meanwhile, another node may do the work.
+    return (this.#sweeps = row?.[0] === node && node === this.node);
   }
 
   stats(): ClusterStats {
-    const { peers, leads, listens, leaseAgeMs } = this.#members;
+    const { peers, listens, leaseAgeMs } = this.#members;
     const now = performance.now();
     let lagMs = 0;
     let lagEvents = 0;
@@ -154,8 +163,8 @@ export class PostgresCluster implements StoreCluster {
       lagEvents = Math.max(lagEvents, missing);
     }
     const watched = this.#watched.size;
-    const lag = { lagMs, lagEvents };
-    return { node: this.node, peers: peers.length, leads, listens, leaseAgeMs, watched, ...lag };
+    const counts = { peers: peers.length, watched, lagMs, lagEvents };
+    return { node: this.node, sweeps: this.#sweeps, listens, leaseAgeMs, ...counts };
   }
 
   async join(member: ClusterMember): Promise<void> {
@@ -317,6 +326,7 @@ export class PostgresCluster implements StoreCluster {
   }
 
   #expelled(): void {
+    this.#sweeps = false;
     this.#mail.keepOnly([]);
     this.#pushes.clear();
     this.#released.clear();

@@ -7,9 +7,14 @@ import {
   type Executor,
   type Postgres,
 } from '../../base/postgres/index.ts';
-import { taskNotFound, type ProtocolVersion } from '../../protocol/index.ts';
+import {
+  taskNotFound,
+  type ProtocolVersion,
+  type PushNotificationConfig,
+} from '../../protocol/index.ts';
 import {
   MAX_DEAD_LETTERS,
+  sameJson,
   type DeadLetter,
   type DeadLetterQuery,
   type DuePush,
@@ -81,8 +86,12 @@ export const PUSH_SQL = statements('push_', {
      FROM parley.push WHERE task = ${TASK} ORDER BY id`,
   sealed: `SELECT p.id, t.task_id, p.config_id, p.config FROM parley.push p JOIN parley.tasks t ON t.id = p.task
      WHERE p.id > $1 AND p.sealed ORDER BY p.id LIMIT 100`,
-  delete: `WITH gone AS (DELETE FROM parley.push WHERE task = ${TASK} AND config_id = $2 RETURNING id)
-     DELETE FROM parley.dead_letters WHERE push = (SELECT id FROM gone)`,
+  // With $3, removes a webhook only if its stored configuration has not changed.
+  delete: `WITH gone AS (
+         DELETE FROM parley.push WHERE task = ${TASK} AND config_id = $2 AND ($3::bytea IS NULL OR config = $3)
+         RETURNING id),
+       dropped AS (DELETE FROM parley.dead_letters WHERE push = (SELECT id FROM gone))
+     SELECT id FROM gone`,
   due: `SELECT s.tenant, s.owner, t.task_id, p.config_id, p.due_at, p.id
      FROM (SELECT * FROM parley.push q WHERE due_at IS NOT NULL AND (due_at, id) > ($1, $2)
              AND (q.node IS NULL OR q.node = $4 OR NOT ${isAlive('q.node')})
@@ -150,18 +159,32 @@ export class PostgresPush {
   }
 
   async list(taskId: string): Promise<PushRecord[]> {
+    return (await this.#rows(taskId)).map(({ record }) => record);
+  }
+
+  /** Returns the webhooks of a task, each with its configuration as it is stored. */
+  async #rows(taskId: string): Promise<{ record: PushRecord; stored: Uint8Array }[]> {
     const rows = await this.#db.run<PushRow>(PUSH_SQL.list, [toPostgresText(taskId)]);
     return rows.flatMap(([id, version, stored, sealed, view, ...progress]) => {
       const json = sealed
         ? this.#webhooks.open(stored, taskId, fromPostgresText(id))
         : Buffer.from(stored).toString();
-      return json === undefined ? [] : [pushRecord(taskId, json, version, view, progress)];
+      if (json === undefined) return [];
+      return { record: pushRecord(taskId, json, version, view, progress), stored };
     });
   }
 
-  async delete(taskId: string, configId: string): Promise<void> {
-    await this.#db.run(PUSH_SQL.delete, pushValues({ taskId, configId }));
-    this.#cluster.pushChanged({ taskId, configId });
+  async delete(taskId: string, configId: string, only?: PushNotificationConfig): Promise<void> {
+    let stored: Uint8Array | null = null;
+    if (only) {
+      const rows = await this.#rows(taskId);
+      const found = rows.find(({ record: { config } }) => config.id === configId);
+      if (!found || !sameJson(found.record.config, only)) return;
+      ({ stored } = found);
+    }
+    const values = [...pushValues({ taskId, configId }), stored];
+    const gone = await this.#db.run(PUSH_SQL.delete, values);
+    if (gone.length > 0) this.#cluster.pushChanged({ taskId, configId });
   }
 
   async change(changes: readonly PushChange[]): Promise<void> {

@@ -10,7 +10,7 @@ import {
   type Executor,
   type Postgres,
 } from '../../base/postgres/index.ts';
-import { ChangeClock, type FinishedTask, type StoreRetention } from '../../tasks/index.ts';
+import { ChangeClock, KEPT, type FinishedTask, type StoreRetention } from '../../tasks/index.ts';
 import { removalPlan } from '../removal-plan.ts';
 import { IS_FINISHED } from './statements.ts';
 
@@ -24,25 +24,43 @@ interface TaskRow {
   readonly counted: number;
 }
 
-type FinishedRow = [tenant: string, owner: string, taskId: string, changed: number, isDue: boolean];
+type FinishedRow = [
+  tenant: string,
+  owner: string,
+  taskId: string,
+  contextId: string,
+  changed: number,
+  isDue: boolean,
+];
 
 const COLUMNS = 'id, task_id, scope, state, seq, status_seq AS "statusSeq", counted';
 
+const finished = (filter: string) =>
+  `SELECT s.tenant, s.owner, t.task_id, t.context_id, t.changed,
+     EXISTS (SELECT FROM parley.push p WHERE p.task = t.id AND p.due_at IS NOT NULL)
+   FROM (SELECT * FROM parley.tasks WHERE ${IS_FINISHED} AND ${filter} AND changed > $1
+         ORDER BY changed, id LIMIT $2) t
+   CROSS JOIN LATERAL (SELECT * FROM parley.scopes s WHERE s.id = t.scope LIMIT 1) s
+   ORDER BY t.changed, t.id`;
+
 const SQL = statements('', {
-  finished: `SELECT s.tenant, s.owner, t.task_id, t.changed,
-               EXISTS (SELECT FROM parley.push p WHERE p.task = t.id AND p.due_at IS NOT NULL)
-             FROM (SELECT * FROM parley.tasks WHERE ${IS_FINISHED} AND changed > $1 ORDER BY changed, id LIMIT $2) t
-             CROSS JOIN LATERAL (SELECT * FROM parley.scopes s WHERE s.id = t.scope LIMIT 1) s
-             ORDER BY t.changed, t.id`,
+  finished: finished(`expires_at IS DISTINCT FROM ${KEPT}`),
+  kept: finished(`expires_at = ${KEPT}`),
   size: 'SELECT coalesce(sum(bytes), 0)::bigint FROM parley.counters',
 });
 
-/** Removes a task. Returns whether it existed. */
-export function dropTask(db: Postgres, taskId: string, scope: number): Promise<boolean> {
+/** Removes a task. With `seq`, removes only a finished task with this last entry. Returns whether it was removed. */
+export function dropTask(
+  db: Postgres,
+  taskId: string,
+  scope: number,
+  seq?: number,
+): Promise<boolean> {
   return db.transaction(async (tx) => {
     const tasks = await tx.query<TaskRow>(
-      `SELECT ${COLUMNS} FROM parley.tasks WHERE task_id = $1 AND scope = $2 FOR UPDATE`,
-      [toPostgresText(taskId), scope],
+      `SELECT ${COLUMNS} FROM parley.tasks WHERE task_id = $1 AND scope = $2
+         AND ($3::integer IS NULL OR seq = $3 AND ${IS_FINISHED}) FOR UPDATE`,
+      [toPostgresText(taskId), scope, seq ?? null],
     );
     await drop(tx, tasks);
     return tasks.length > 0;
@@ -119,11 +137,11 @@ export function postgresRetention(db: Postgres): StoreRetention {
       const [row] = await db.run<[bytes: number]>(SQL.size);
       return row?.[0] ?? 0;
     },
-    async finished({ after = 0, limit }) {
-      const rows = await db.run<FinishedRow>(SQL.finished, [after, limit]);
-      return rows.map(([tenant, owner, taskId, changed, isDue]) => {
-        const endedAt = ChangeClock.time(changed);
-        return fromPostgresRow({ tenant, owner, taskId, endedAt, position: changed, isDue });
+    async finished({ after = 0, limit, kept = false }) {
+      const rows = await db.run<FinishedRow>(kept ? SQL.kept : SQL.finished, [after, limit]);
+      return rows.map(([tenant, owner, taskId, contextId, position, isDue]) => {
+        const endedAt = ChangeClock.time(position);
+        return fromPostgresRow({ tenant, owner, taskId, contextId, endedAt, position, isDue });
       });
     },
     remove,

@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import {
   agentSays,
   alice,
   artifact,
   creation,
+  statusEvent,
   update,
+  userSays,
   webhook,
 } from '../../../test/contract/task-store/events.ts';
 import { startBadNetwork } from '../../../test/support/bad-network.ts';
 import { testDatabase } from '../../../test/support/postgres.ts';
+import { startTcpProxy } from '../../../test/support/tcp-proxy.ts';
 import { StoreError } from '../../base/index.ts';
 import { createHandler } from '../../tasks/index.ts';
 import { postgresStore } from './postgres-store.ts';
@@ -119,6 +123,53 @@ test('a message that two processes receive at the same time creates one task', a
   }
 });
 
+test('a text is sent to the database as it is', async (t) => {
+  let sent = 0;
+  const port = Number(new URL(database.url).port);
+  const requests = () =>
+    new PassThrough().on('data', (bytes: Buffer) => void (sent += bytes.length));
+  const proxy = await startTcpProxy(() => [port], { requests });
+  t.after(() => proxy.close());
+  const url = new URL(database.url);
+  url.port = String(proxy.port);
+  const far = await postgresStore(url.href, { poolSize: 1, logger });
+  t.after(() => far.close());
+  const append = update('quotes', 1, 'working', agentSays('"\\'.repeat(200_000)));
+  await far.append([creation('quotes')]);
+  sent = 0;
+  assert.deepEqual(await far.append([append]), ['ok']);
+  const json = JSON.stringify(append.entries[0]?.event).length;
+  assert.ok(sent > json && sent < 1.1 * json, `${sent} bytes were sent for ${json}`);
+  const [entry] = await store.read('quotes', 1, 1);
+  assert.deepEqual(entry?.event, append.entries[0]?.event);
+});
+
+test('a node of an earlier version appends to the same tasks', async () => {
+  const says = (seq: number) => agentSays(`step ${seq} "\\`);
+  const json = (seq: number) => JSON.stringify(statusEvent('mixed', 'c1', 'working', says(seq)));
+  await store.append([creation('mixed')]);
+  const [row] = await database.query(`SELECT scope FROM parley.tasks WHERE task_id = 'mixed'`);
+  const earlier = async (expected: number) => {
+    const logs = [[json(expected + 1), json(expected + 2)].join('\n')];
+    const [found] = await database.query(
+      `SELECT parley.append_1(NULL, '{mixed}', ARRAY[$1::bigint], '{c1}', ARRAY[$2::integer], '{2}', '{NULL}', $3, '{NULL}',
+         '{working}', ARRAY[$2 + 2], '{NULL}', '{NULL}', '{100}', '{NULL}', '{NULL}', '{0}') AS outcomes`,
+      [row?.['scope'], expected, logs],
+    );
+    return found?.['outcomes'];
+  };
+  for (let seq = 1; seq < 10; seq += 3) {
+    assert.deepEqual(await store.append([update('mixed', seq, 'working', says(seq + 1))]), ['ok']);
+    assert.equal(await earlier(seq + 1), '1');
+    assert.equal(await earlier(seq + 1), '0');
+  }
+  const log = await store.read('mixed', 1, 100);
+  assert.deepEqual(
+    log.map((entry) => entry.json),
+    Array.from({ length: 9 }, (_, at) => json(at + 2)),
+  );
+});
+
 test('batches that lock the same tasks in another order are all stored', async () => {
   const names = ['d1', 'd2', 'd3', 'd4'];
   await store.append(names.map((name) => creation(name)));
@@ -161,6 +212,19 @@ test('ids that PostgreSQL cannot store as text are different tasks', async () =>
       ({ owner, taskId }) => taskId === '\0' && owner === scope.owner,
     ),
   );
+});
+
+test('a finished task that continues while it is deleted is either gone or continued', async () => {
+  for (let at = 0; at < 20; at++) {
+    const name = `again ${at}`;
+    await store.append([creation(name), update(name, 1, 'completed')]);
+    const [[outcome], isDeleted] = await Promise.all([
+      other.append([update(name, 2, 'working', userSays('and now?'))]),
+      store.delete(alice, name, 2),
+    ]);
+    assert.equal(isDeleted, outcome === 'conflict');
+    assert.equal((await store.head(alice, name))?.status.state, isDeleted ? undefined : 'working');
+  }
 });
 
 test('a task that is deleted while events are appended leaves nothing behind', async () => {
@@ -268,6 +332,31 @@ test('tasks are not removed because of their size, unless the operator has set a
   await store.append([creation('old'), update('old', 1, 'completed')]);
   assert.equal((await handler.expire({ retention: {} })).old, 0);
   assert.equal(store.retention.maxBytes, Infinity);
+});
+
+test('the check of readiness needs new pages, as a new event does, and leaves nothing behind', async () => {
+  const size = async () => {
+    const [row] = await database.query(
+      `SELECT pg_relation_size('parley.probe')::int AS bytes, (SELECT count(*)::int FROM parley.probe) AS rows`,
+    );
+    return Object(row) as { bytes: number; rows: number };
+  };
+  const before = await size();
+  await Promise.all([store.probe(), store.probe()]);
+  const after = await size();
+  assert.ok(after.bytes >= before.bytes + 64_000, JSON.stringify([before, after]));
+  assert.equal(after.rows, 0);
+});
+
+test('the check of readiness fails if no page can be added to a table', async () => {
+  await database.query(`
+    CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100';
+    END $$;
+    CREATE TRIGGER full_disk BEFORE INSERT ON parley.probe FOR EACH STATEMENT EXECUTE FUNCTION full_disk()`);
+  await assert.rejects(store.probe(), /No space left/);
+  await database.query('DROP TRIGGER full_disk ON parley.probe');
+  await store.probe();
 });
 
 test('the counters are right after all of this', async () => {

@@ -16,7 +16,7 @@ import {
   type PoolStats,
   type Postgres,
 } from '../../base/postgres/index.ts';
-import { TaskState } from '../../protocol/index.ts';
+import { type PushNotificationConfig, TaskState } from '../../protocol/index.ts';
 import {
   checkAppend,
   consoleLogger,
@@ -223,10 +223,10 @@ export class PostgresStore implements TaskStore {
     await this.#db.run(STATEMENTS.setExpiry, [toPostgresText(taskId), number, at ?? null]);
   }
 
-  async delete(scope: Scope, taskId: string): Promise<boolean> {
+  async delete(scope: Scope, taskId: string, seq?: number): Promise<boolean> {
     const number = await this.#scope(scope);
     if (number === undefined) return false;
-    return dropTask(this.#db, taskId, number);
+    return dropTask(this.#db, taskId, number, seq);
   }
 
   savePush(record: PushRecord): Promise<void> {
@@ -237,8 +237,8 @@ export class PostgresStore implements TaskStore {
     return this.#push.list(taskId);
   }
 
-  deletePush(taskId: string, configId: string): Promise<void> {
-    return this.#push.delete(taskId, configId);
+  deletePush(taskId: string, configId: string, only?: PushNotificationConfig): Promise<void> {
+    return this.#push.delete(taskId, configId, only);
   }
 
   savePushProgress(changes: readonly PushChange[]): Promise<void> {
@@ -256,7 +256,7 @@ export class PostgresStore implements TaskStore {
 
   /** Writes to the database. Throws a StoreError if it cannot be reached, is read-only, or is full. */
   async probe(): Promise<void> {
-    await this.#db.query(`UPDATE parley.meta SET value = value WHERE key = 'cursor_key'`);
+    await this.database.probe();
   }
 
   /** Returns the state of the pool of connections, for metrics. */

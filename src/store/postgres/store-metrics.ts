@@ -22,7 +22,7 @@ export const STORE_METRICS = {
   parley_cluster_peers: { type: 'gauge', help: 'Other nodes that are alive.' },
   parley_cluster_leader: {
     type: 'gauge',
-    help: '1 if this node is the oldest one, which removes expired tasks, otherwise 0.',
+    help: '1 if this node is the one that ends expired tasks and removes old ones, otherwise 0.',
   },
   parley_cluster_listening: {
     type: 'gauge',
@@ -64,7 +64,7 @@ export function watchStore(
   metrics.gauge('parley_store_connections_max', () => store.poolStats().max);
   metrics.gauge('parley_store_statements_waiting', () => store.poolStats().waiting);
   metrics.gauge('parley_cluster_peers', () => cluster.stats().peers);
-  metrics.gauge('parley_cluster_leader', () => Number(cluster.stats().leads));
+  metrics.gauge('parley_cluster_leader', () => Number(cluster.stats().sweeps));
   metrics.gauge('parley_cluster_listening', () => Number(cluster.stats().listens));
   metrics.gauge('parley_cluster_lease_seconds', () => cluster.leaseMs / 1000);
   metrics.gauge('parley_cluster_lease_age_seconds', () => cluster.stats().leaseAgeMs / 1000);

@@ -194,6 +194,60 @@ for (const [what, text, most] of [
   });
 }
 
+test('a batch has at most 8 MB, unless it is a single append, and its failure loses no other task', async () => {
+  const { store, batches, finish } = slowStore();
+  const log = new EventLog(store, silent);
+  const create = (id: string, megabytes: number) => {
+    const metadata = { text: 'x'.repeat(megabytes * 1_000_000) };
+    return log.create(scope, { ...task, id, metadata });
+  };
+  using _first = create('first', 0);
+  await tick();
+  const lives = [create('a', 3), create('b', 4), create('c', 5), create('d', 9), create('e', 1)];
+  const outcomes = lives.map((live) =>
+    live.whenStored(1).then(
+      () => 'stored',
+      () => 'lost',
+    ),
+  );
+  for (const error of [undefined, undefined, new Error('too large'), undefined]) {
+    const written = batches.length;
+    finish(error);
+    while (batches.length === written) await tick();
+  }
+  finish();
+  assert.deepEqual(await Promise.all(outcomes), ['stored', 'stored', 'lost', 'stored', 'stored']);
+  assert.deepEqual(
+    batches.map((batch) => batch.map(({ taskId }) => taskId)),
+    [['first'], ['a', 'b'], ['c'], ['d'], ['e']],
+  );
+  for (const live of lives) live[Symbol.dispose]();
+});
+
+test('entries that are appended while earlier ones of their task wait keep their order', async () => {
+  const { store, batches, finish } = slowStore();
+  const log = new EventLog(store, silent);
+  using live = log.create(scope, task);
+  await tick();
+  const status = { kind: 'status-update', taskId: 't', contextId: 'c', final: false } as const;
+  const text = 'x'.repeat(5_000_000);
+  const says = (messageId: string) => {
+    const parts = [{ kind: 'text' as const, text }];
+    const message: Message = { kind: 'message', messageId, role: 'user', parts };
+    void log.append(live, { ...status, status: { state: 'working', message } }, [messageId]);
+  };
+  for (const id of ['m1', 'm2', 'm3']) says(id);
+  while (live.stored < live.seq) {
+    if (batches.length < 4) void log.append(live, chunk(`during batch ${batches.length}`));
+    finish();
+    await tick();
+  }
+  assert.deepEqual(
+    batches.map((batch) => batch.map(({ expected, entries }) => [expected, entries.length])),
+    [[[0, 1]], [[1, 1]], [[2, 1]], [[3, 4]]],
+  );
+});
+
 test('a store that fails loses its tasks: waiters are told, readers end, appends throw', async () => {
   const { store, finish } = slowStore();
   const log = new EventLog(store, silent);
@@ -211,7 +265,7 @@ test('a store that fails loses its tasks: waiters are told, readers end, appends
 });
 
 test('an execution whose end cannot be stored is aborted', async (t) => {
-  const { store, finish } = slowStore();
+  const { store, batches, finish } = slowStore();
   let signal: AbortSignal | undefined;
   const executor: AgentExecutor = {
     async *execute(context) {
@@ -224,10 +278,9 @@ test('an execution whose end cannot be stored is aborted', async (t) => {
   const parts = [{ kind: 'text' as const, text: 'hi' }];
   const message: Message = { kind: 'message', messageId: 'm', role: 'user', parts };
   const sent = assert.rejects(handler.sendMessage({ message }));
-  await tick();
+  while (batches.length < 1) await tick();
   finish();
-  await tick();
-  await tick();
+  while (batches.length < 2) await tick();
   assert.equal(signal?.aborted, false);
   finish(new Error('disk full'));
   await sent;
@@ -290,7 +343,7 @@ test('a task that is not stored yet does not exist, and asking for it leaves not
   };
   const handler = createHandler({ execute }, { store, logger: silent });
   const sent = handler.sendMessage({ message: says('x') });
-  await tick();
+  while (batches.length < 1) await tick();
   const id = batches[0]![0]!.taskId;
   await assert.rejects(handler.getTask({ id }), { kind: 'taskNotFound' });
   const flow = setInterval(finish, 1);

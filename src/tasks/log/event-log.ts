@@ -9,12 +9,20 @@
  * get the entries that other nodes append.
  */
 import { ChurnMap, type MaybePromise } from '../../base/index.ts';
-import { refusal, type Task, type TaskEvent, type TaskState } from '../../protocol/index.ts';
+import {
+  refusal,
+  type Task,
+  type TaskEvent,
+  type TaskState,
+  type TaskStatusUpdateEvent,
+} from '../../protocol/index.ts';
+import { cutBatch, entryToWaitFor, withoutMessage } from './batch.ts';
 import { CommitTimer } from './commit-timer.ts';
 import { LiveTask, LogFullError, LogLostError, LogMovedError, type Unsent } from './live-task.ts';
 import type { Logger } from './logger.ts';
 import { LogReader, type Sink } from './reader.ts';
 import { roughSize } from './size.ts';
+import { TakeoverPauses } from './takeover-pauses.ts';
 import { isUnfinished } from '../store/store-rules.ts';
 import type {
   AppendOutcome,
@@ -25,11 +33,6 @@ import type {
   TaskKey,
   TaskStore,
 } from '../store/store.ts';
-
-/** Maximum number of unstored entries of a task. If there are more, the writer waits for the store. */
-const MAX_UNSTORED = 512;
-/** Maximum size of a task's entries that wait to be sent to the store, in bytes. Above it, the writer waits, too. */
-const MAX_UNSTORED_BYTES = 256 * 1024;
 
 /** Maximum number of another node's entries that are read at a time. */
 const PIECE = 64;
@@ -53,12 +56,14 @@ export class EventLog {
   readonly #reading = new Map<LiveTask, boolean>();
   #pending: Unsent[] = [];
   #writing = false;
+  readonly #pauses: TakeoverPauses;
   readonly #commits: CommitTimer;
 
   constructor(store: TaskStore, logger: Logger, onState?: OnState, now?: () => number) {
     this.#store = store;
     this.#logger = logger;
     this.#onState = onState;
+    this.#pauses = new TakeoverPauses(store);
     this.#commits = new CommitTimer(() => this.#flush(), now);
   }
 
@@ -183,11 +188,29 @@ export class EventLog {
     const release = () => {
       const { taskId, epoch } = live;
       if (live.lost || live.running || epoch === undefined || !isUnfinished(live.state)) return;
+      if (this.isPaused(live)) return;
       live.disown();
       cluster.release(taskId, epoch);
     };
     // If the last entries cannot be stored, `#failed` releases the task.
     live.whenStored(live.seq).then(release, () => undefined);
+  }
+
+  /** Lets any node continue a task that could not be executed here because of `error`, but only after a pause. */
+  releaseLater({ taskId, epoch }: Pick<TaskHead, 'taskId' | 'epoch'>, error: unknown): void {
+    if (!this.cluster || epoch === undefined) return;
+    this.#pauses.start(taskId, epoch, error, () => {
+      const live = this.#live.get(taskId);
+      // A message may have started an execution, or the task may have been claimed again.
+      if (live?.isWriting || (live?.epoch ?? epoch) !== epoch) return;
+      live?.disown();
+      this.cluster?.release(taskId, epoch);
+    });
+  }
+
+  /** Returns whether the pause of `releaseLater` is not over. */
+  isPaused({ taskId, epoch }: Pick<TaskHead, 'taskId' | 'epoch'>): boolean {
+    return epoch !== undefined && this.#pauses.has(taskId, epoch);
   }
 
   /** Gives up all tasks of this node, because its lease has ended. */
@@ -235,12 +258,42 @@ export class EventLog {
     expiresAt?: number,
   ): Promise<void> | undefined {
     this.#add(live, event, messageIds, expiresAt);
+    const needed = this.#write(live, event);
+    if (needed === undefined) return undefined;
+    const stored = live.whenStored(needed);
+    // Callers that append only one entry do not wait for it here.
+    stored.catch(() => undefined);
+    return stored;
+  }
+
+  /**
+   * Appends a message to a task that is being executed. Resolves when it is stored. If the message id turns out to be
+   * used already, rejects with a LogMovedError, but the execution continues.
+   */
+  async deliver(
+    live: LiveTask,
+    event: TaskStatusUpdateEvent,
+    messageIds: readonly string[] | undefined,
+  ): Promise<void> {
+    const unsent = this.#add(live, event, messageIds);
+    unsent.isDelivery = true;
+    const { seq } = live;
+    this.#write(live, event);
+    await live.whenStored(seq);
+    if (unsent.isRepeated) throw new LogMovedError('the message id is already used');
+  }
+
+  /**
+   * Plans to write what was appended, or writes it now if the store is not durable. Returns the entry that must be
+   * stored before the task's next append, if there is one.
+   */
+  #write(live: LiveTask, event: TaskEvent): number | undefined {
     if (!this.#store.durable) this.#flush();
     const needed = entryToWaitFor(live);
     if (this.#store.durable) {
       this.#commits.schedule(needed !== undefined || event.kind !== 'artifact-update');
     }
-    return needed === undefined ? undefined : live.whenStored(needed);
+    return needed;
   }
 
   /** Appends an event that is stored together with the next one. The caller must call `append` right after this. */
@@ -248,15 +301,19 @@ export class EventLog {
     this.#add(live, event);
   }
 
-  #add(live: LiveTask, event: TaskEvent, messageIds?: readonly string[], expiresAt?: number): void {
+  #add(
+    live: LiveTask,
+    event: TaskEvent,
+    messageIds?: readonly string[],
+    expiresAt?: number,
+  ): Unsent {
     if (live.lost) throw live.lost;
     if (!live.owned) throw new LogMovedError('another node owns the task');
     const refused = refusal(live.state, event);
     if (refused !== undefined) throw new Error(refused);
     const seq = live.seq + 1;
-    const json = this.#store.durable ? JSON.stringify(event) : undefined;
-    const entry: SerializedEntry = json === undefined ? { seq, event } : { seq, event, json };
-    const bytes = json === undefined ? roughSize(event) : json.length;
+    const entry = this.#entry(seq, event);
+    const bytes = entry.json === undefined ? roughSize(event) : entry.json.length;
     live.bytes += bytes;
     live.seq = seq;
     if (event.kind === 'artifact-update') {
@@ -287,6 +344,11 @@ export class EventLog {
       this.#pending.push(live.unsent);
     }
     live.unsent.bytes += bytes;
+    return live.unsent;
+  }
+
+  #entry(seq: number, event: TaskEvent): SerializedEntry {
+    return this.#store.durable ? { seq, event, json: JSON.stringify(event) } : { seq, event };
   }
 
   /** Opens a reader of the entries after `after`. The reader delivers nothing before the first call of `resume`. */
@@ -309,6 +371,7 @@ export class EventLog {
     while (this.#pending.length > 0 || this.#writing) {
       await new Promise((resolve) => setImmediate(resolve));
     }
+    this.#pauses.close();
     for (const live of this.#live.values()) {
       for (const reader of live.readers()) reader.close('shutdown');
     }
@@ -317,8 +380,10 @@ export class EventLog {
   #flush(): void {
     if (this.#writing || this.#pending.length === 0) return;
     const batch = this.#pending;
-    this.#pending = [];
-    for (const { live } of batch) live.unsent = undefined;
+    this.#pending = cutBatch(batch);
+    for (const append of batch) {
+      if (append.live.unsent === append) append.live.unsent = undefined;
+    }
     let outcome;
     try {
       outcome = this.#store.append(batch);
@@ -338,17 +403,56 @@ export class EventLog {
   }
 
   #done(batch: readonly Unsent[], outcomes: readonly AppendOutcome[]): void {
+    if (!outcomes.includes('conflict')) return this.#settle(batch, outcomes);
+    const refused = batch.filter((append, at) => append.isDelivery && outcomes[at] === 'conflict');
+    if (refused.length === 0) return this.#settle(batch, outcomes);
+    this.#writing = true;
+    void Promise.all(refused.map((append) => this.#leaveOutRepeated(append))).then((leftOut) => {
+      this.#settle(batch, outcomes, new Set(refused.filter((_, at) => leftOut[at])));
+    });
+  }
+
+  /**
+   * If the message id of an append is already used, removes the message from the append, because a repeated message
+   * must not end the execution. Its entry stays, because later entries have the next numbers. Returns whether the
+   * message was removed. Never rejects.
+   */
+  async #leaveOutRepeated(append: Unsent): Promise<boolean> {
+    const { live, messageIds = [], entries } = append;
+    const find = async (id: string) => this.#store.findMessage(live, id);
+    // After an error, the append is treated like any other conflict.
+    const found = await Promise.all(messageIds.map(find)).catch(() => []);
+    if (found.every((taskId) => taskId === undefined)) return false;
+    const { seq, event } = entries[0]!;
+    entries[0] = this.#entry(seq, withoutMessage(event));
+    append.messageIds = undefined;
+    append.isRepeated = true;
+    return true;
+  }
+
+  /** `leftOut` has the appends from which a repeated message was removed. They are written again. */
+  #settle(
+    batch: readonly Unsent[],
+    outcomes: readonly AppendOutcome[],
+    leftOut?: ReadonlySet<Unsent>,
+  ): void {
     this.#ended(batch);
+    let again: Unsent[] | undefined;
     for (let at = 0; at < batch.length; at++) {
-      const { live, entries } = batch[at]!;
+      const append = batch[at]!;
+      const { live, entries } = append;
       if (outcomes[at] === 'ok') live.settle(entries);
       else if (outcomes[at] === 'full')
         this.#lose(live, new LogFullError('the task store is full'));
-      else {
+      // The later appends to the same task were refused because this one was not written.
+      else if (leftOut?.has(append) || again?.some((each) => each.live === live)) {
+        (again ??= []).push(append);
+      } else {
         if (live.stored > 0) this.#giveUp(live);
         this.#lose(live, new LogMovedError('another writer appended to the task'));
       }
     }
+    if (again) this.#pending.unshift(...again.filter(({ live }) => !live.lost));
     if (this.#pending.length > 0) this.#flush();
   }
 
@@ -361,7 +465,7 @@ export class EventLog {
     this.#ended(batch);
     this.#logger.error({ err: error, tasks: batch.length }, 'failed to append to the task store');
     for (const { live } of batch) {
-      this.#giveUp(live);
+      if (!live.lost) this.releaseLater(live, error);
       this.#lose(live, new LogLostError('the task store failed'));
     }
     if (this.#pending.length > 0) this.#flush();
@@ -393,10 +497,4 @@ export class EventLog {
       for (const reader of readers) reader.close('lost');
     }
   }
-}
-
-/** Returns the number of the entry that must be stored before the task's next append, if there is one. */
-function entryToWaitFor({ seq, stored, unsent }: LiveTask): number | undefined {
-  if (unsent && unsent.bytes > MAX_UNSTORED_BYTES) return seq;
-  return seq - stored > MAX_UNSTORED ? seq - MAX_UNSTORED / 2 : undefined;
 }

@@ -38,7 +38,12 @@ export class LogFullError extends LogLostError {}
 export interface Unsent extends Append {
   readonly live: LiveTask;
   readonly entries: SerializedEntry[];
+  messageIds: readonly string[] | undefined;
   bytes: number;
+  /** Whether the first entry is a message to a task that is being executed. */
+  isDelivery?: boolean;
+  /** Whether the message was left out, because its id was already used. */
+  isRepeated?: boolean;
 }
 
 /** The execution of a task. While it runs, nothing else is appended to the log, except clients' messages. */

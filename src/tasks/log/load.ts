@@ -32,8 +32,8 @@ export interface Loaded {
 /**
  * Folds the log up to its last stored entry. If `from` is given, continues from this earlier result for the same log,
  * and changes the task in it. When the promise resolves, `seq` is the last stored entry. So a reader that is opened at
- * `seq` immediately afterwards misses no entry. Returns undefined if the log is empty. Throws an A2AError if the task
- * is too large.
+ * `seq` immediately afterwards misses no entry. Returns undefined if the log is empty, or if another node removes the
+ * task meanwhile. Throws an A2AError if the task is too large.
  */
 export async function loadTask(
   log: Pick<Readable, 'stored' | 'read'>,
@@ -45,7 +45,7 @@ export async function loadTask(
   for (let seq = from?.seq ?? 0; seq < log.stored;) {
     const found = log.read(seq, piece);
     const entries = found instanceof Promise ? await found : found;
-    if (entries.length === 0) break;
+    if (entries.length === 0) return undefined;
     loaded = foldOn(loaded, entries);
     seq = entries.at(-1)!.seq;
     for (const { json = '' } of entries) unlooked += json.length;

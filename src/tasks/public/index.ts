@@ -18,6 +18,7 @@ export * from '../log/logger.ts';
 export type { Published } from '../log/published.ts';
 export type { EndReason, Sink } from '../log/reader.ts';
 export { TaskStream, type Opening, type StreamSink } from '../log/task-stream.ts';
+export type { UserCodec } from '../owner.ts';
 export type { LogView, LogViews, TaskUpdate, ViewRequest } from '../log/view.ts';
 export type { DeadLetterOperations, DeadLetterParams } from '../push-operations.ts';
 export type * from '../push/deliver.ts';

@@ -294,6 +294,26 @@ test('410 removes the webhook', async (t) => {
   assert.deepEqual(seqs(), [1]);
 });
 
+test('410 from an address that was just replaced does not remove the webhook', async (t) => {
+  const { deliver, seen, attempts } = receiver(({ url }) => (url === hook.url ? 'gone' : 'taken'));
+  const store: TaskStore = memoryStore();
+  const { handler, send } = opened(t, deliver, { store });
+  const replaced = { id: 'h', url: 'https://new.example/' };
+  const remove = store.deletePush.bind(store);
+  store.deletePush = async (taskId, configId, only) => {
+    await handler.setPushConfig({ taskId, pushNotificationConfig: replaced }, ann);
+    await remove(taskId, configId, only);
+  };
+  const { id } = await send('0');
+  await attempts(4);
+  assert.deepEqual(
+    seen.map(({ url, seq }) => [url, seq]),
+    [[hook.url, 1], ...[1, 2, 3].map((seq) => [replaced.url, seq])],
+  );
+  const [config, ...others] = await handler.listPushConfigs({ id }, ann);
+  assert.deepEqual([config?.pushNotificationConfig, others], [replaced, []]);
+});
+
 test('setting the same webhook again loses no event, and tries a failed one again now', async (t) => {
   let works = false;
   const { deliver, seqs, attempts } = receiver(() =>

@@ -18,7 +18,7 @@ import type { EventLog } from '../log/event-log.ts';
 import type { LiveTask } from '../log/live-task.ts';
 import type { Logger } from '../log/logger.ts';
 import type { LogView, LogViews } from '../log/view.ts';
-import { sameJson } from '../log/same-json.ts';
+import { sameJson } from '../store/same-json.ts';
 import { MAX_DEAD_LETTERS } from '../store/store-rules.ts';
 import type {
   DeadLetter,
@@ -206,10 +206,26 @@ export class PushNotifier {
     return this.#log.store.listPush(taskId);
   }
 
-  async remove(taskId: string, configId: string): Promise<void> {
+  /** Removes a webhook. With `only`, removes it only if it still has this configuration. */
+  async remove(taskId: string, configId: string, only?: PushNotificationConfig): Promise<void> {
     await this.#whileClosed(`${taskId}/${configId}`, () =>
-      this.#log.store.deletePush(taskId, configId),
+      this.#log.store.deletePush(taskId, configId, only),
     );
+  }
+
+  /**
+   * Removes a webhook whose receiver wants no more events. A client may have replaced the configuration in the meantime,
+   * also at another node. Then opens the webhook with the new configuration. Disposes of `live`. Never throws.
+   */
+  async #removeGone({ taskId, config }: PushRecord, live: LiveTask): Promise<void> {
+    using held = live;
+    try {
+      await this.remove(taskId, config.id, config);
+      await this.attach(held);
+    } catch (error) {
+      const { logger } = this.#options;
+      logger.error({ err: error, taskId, configId: config.id }, 'failed to remove a webhook');
+    }
   }
 
   /** Returns the latest dead letters of the scope, of a task, or of a webhook. */
@@ -313,11 +329,7 @@ export class PushNotifier {
       view: this.#viewOf(record),
       now,
       onProgress: report,
-      onGone: () => {
-        this.remove(taskId, configId).catch((error: unknown) => {
-          logger.error({ err: error, taskId, configId }, 'failed to remove a webhook');
-        });
-      },
+      onGone: () => void this.#removeGone(record, live.hold()),
       onEnd: (wakeAt) => {
         if (this.#active.get(name) === webhook) this.#active.delete(name);
         this.#claims?.release(name, record);

@@ -1,4 +1,6 @@
 /** The webhooks of the memory store. */
+import type { PushNotificationConfig } from '../../protocol/index.ts';
+import { sameJson } from './same-json.ts';
 import { MAX_DEAD_LETTERS } from './store-rules.ts';
 import type {
   DeadLetter,
@@ -41,10 +43,10 @@ export class MemoryPush {
     return [...(this.#tasks.get(taskId)?.values() ?? [])].map(({ record }) => record);
   }
 
-  delete(taskId: string, configId: string): void {
+  delete(taskId: string, configId: string, only?: PushNotificationConfig): void {
     const webhooks = this.#tasks.get(taskId);
     const webhook = webhooks?.get(configId);
-    if (!webhook) return;
+    if (!webhook || (only && !sameJson(webhook.record.config, only))) return;
     this.#due.delete(webhook);
     webhooks?.delete(configId);
     if (webhooks?.size === 0) this.#tasks.delete(taskId);

@@ -16,6 +16,7 @@ import {
   isSettled,
   taskNotFound,
   type LogEntry,
+  type PushNotificationConfig,
   type TaskStatus,
 } from '../../protocol/index.ts';
 import { Chain, ChainLinks } from './chains.ts';
@@ -26,6 +27,7 @@ import {
   ChangeClock,
   checkAppend,
   Cursors,
+  KEPT,
   scopeKey,
   setsStatus,
   foldedStatus,
@@ -191,10 +193,13 @@ export class MemoryStore implements TaskStore {
     if (at !== undefined) this.#expiring.add(task);
   }
 
-  delete(scope: Scope, taskId: string): boolean {
+  delete(scope: Scope, taskId: string, seq?: number): boolean {
     const task = this.#find(scope, taskId);
-    if (task) this.#remove(task);
-    return task !== undefined;
+    if (!task || (seq !== undefined && !(task.isFinished && task.events.length === seq))) {
+      return false;
+    }
+    this.#remove(task);
+    return true;
   }
 
   savePush(record: PushRecord): void {
@@ -207,8 +212,8 @@ export class MemoryStore implements TaskStore {
     return this.#push.list(taskId);
   }
 
-  deletePush(taskId: string, configId: string): void {
-    this.#push.delete(taskId, configId);
+  deletePush(taskId: string, configId: string, only?: PushNotificationConfig): void {
+    this.#push.delete(taskId, configId, only);
   }
 
   savePushProgress(changes: readonly PushChange[]): void {
@@ -239,16 +244,16 @@ export class MemoryStore implements TaskStore {
     reclaim: () => false,
   };
 
-  #finishedTasks({ after = 0, limit }: FinishedQuery): FinishedTask[] {
+  #finishedTasks({ after = 0, limit, kept = false }: FinishedQuery): FinishedTask[] {
     const found: FinishedTask[] = [];
     const links = this.#links.finished;
     let next = this.#finished.oldest;
     for (; next !== undefined && found.length < limit; next = Chain.newer(links, next)) {
-      const { tenant, owner, taskId, changed } = this.#numbered[next]!;
-      if (changed <= after) continue;
+      const { tenant, owner, taskId, contextId, changed, expiresAt } = this.#numbered[next]!;
+      if (changed <= after || (expiresAt === KEPT) !== kept) continue;
       const isDue = this.#push.list(taskId).some(({ progress }) => progress.dueAt !== undefined);
       const endedAt = ChangeClock.time(changed);
-      found.push({ tenant, owner, taskId, endedAt, position: changed, isDue });
+      found.push({ tenant, owner, taskId, contextId, endedAt, position: changed, isDue });
     }
     return found;
   }

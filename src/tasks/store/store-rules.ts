@@ -25,6 +25,12 @@ export function isUnfinished(state: TaskState | undefined): boolean {
   return UNFINISHED.some((unfinished) => unfinished === state);
 }
 
+/**
+ * The value of `expiresAt` for a task that no server removes because of its age or of the size of the store. The session
+ * of the task decides how long it is kept. No date has this value.
+ */
+export const KEPT = Number.MAX_SAFE_INTEGER;
+
 /** Maximum number of dead letters of a webhook. If there are more, a store drops the oldest. */
 export const MAX_DEAD_LETTERS = 1000;
 

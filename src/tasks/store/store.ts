@@ -65,7 +65,10 @@ export interface Append extends Scope {
   readonly entries: readonly LogEntry[];
   /** Ids of the user's messages in these entries. The store uses them to find the task of a repeated message. */
   readonly messageIds?: readonly string[] | undefined;
-  /** Time at which a new task expires, in milliseconds. `setExpiry` can change it later. */
+  /**
+   * Time at which a new task expires, in milliseconds. `setExpiry` can change it later. A task with
+   * `Number.MAX_SAFE_INTEGER` never expires, and `StoreRetention.finished` leaves it out.
+   */
   readonly expiresAt?: number | undefined;
   /** Rough size of the entries in bytes, for stores that count sizes. */
   readonly bytes?: number;
@@ -186,10 +189,14 @@ export interface FinishedTask extends Scope {
   readonly position: number;
   /** Whether a webhook has not received all events of the task. */
   readonly isDue: boolean;
+  /** Needed if the query has `kept`. */
+  readonly contextId?: string | undefined;
 }
 
 /** Selects a page of finished tasks: at most `limit`, after the `position` of the previous page's last task. */
 export interface FinishedQuery {
+  /** If true, selects only the tasks whose `expiresAt` is `Number.MAX_SAFE_INTEGER`. By default, leaves them out. */
+  readonly kept?: boolean | undefined;
   readonly after?: number | undefined;
   readonly limit: number;
 }
@@ -247,13 +254,17 @@ export interface StoreCluster {
   readonly node: string;
   /** How long a node that does not respond keeps its tasks, in milliseconds. */
   readonly leaseMs: number;
-  /** Whether this node does the work that only one node does, such as the removal of expired tasks. */
-  readonly leads: boolean;
-
   /** Joins the cluster. Resolves when this node has a lease. */
   join(member: ClusterMember): Promise<void>;
   /** Gives up the lease. From now on, other nodes take over the tasks of this node. Never throws. */
   leave(): Promise<void>;
+
+  /**
+   * Returns whether this node ends expired tasks and removes old ones at present, because only one node does this. It is
+   * the oldest of the nodes that call this method with `removesOld`. If there is none, it is the oldest of the nodes that
+   * call this method.
+   */
+  sweeps(removesOld: boolean): Promise<boolean>;
 
   /**
    * Makes this node the owner of a task, and raises its epoch. With `waiting`, claims only a task that waits for a
@@ -342,8 +353,12 @@ export interface TaskStore {
    */
   setExpiry(scope: Scope, taskId: string, at: number | undefined): MaybePromise<void>;
 
-  /** Removes the task, its log, its webhooks and their dead letters. Returns whether the task existed. */
-  delete(scope: Scope, taskId: string): MaybePromise<boolean>;
+  /**
+   * Removes the task, its log, its webhooks and their dead letters. Returns whether it was removed. With `seq`, removes
+   * only a finished task whose last entry has this number. So a task that another node continues at the same time is
+   * kept.
+   */
+  delete(scope: Scope, taskId: string, seq?: number): MaybePromise<boolean>;
 
   /**
    * Saves a webhook. Replaces the webhook with the same id, but keeps its dead letters up to `progress.cursor`.
@@ -355,7 +370,8 @@ export interface TaskStore {
   savePush(record: PushRecord): MaybePromise<void>;
   /** Returns the task's webhooks in the order in which they were first saved. */
   listPush(taskId: string): MaybePromise<readonly PushRecord[]>;
-  deletePush(taskId: string, configId: string): MaybePromise<void>;
+  /** Removes a webhook. With `only`, removes it only if it still has this configuration. */
+  deletePush(taskId: string, configId: string, only?: PushNotificationConfig): MaybePromise<void>;
   /**
    * Saves the progress of webhooks in one transaction. Ignores webhooks that do not exist. If `dueAt` is undefined
    * although the task has entries after the cursor, the task has continued in the meantime. Then 0 is stored.

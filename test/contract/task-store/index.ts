@@ -167,6 +167,24 @@ function describeLog(describe: Describe): void {
       assert.deepEqual(await entriesOf(store, 't1'), log);
     });
 
+    test('texts with any characters stay apart, in several entries of several tasks', async ({
+      store,
+    }) => {
+      const texts = ['\u001e\u001f', 'a\nb\r', '"\\"{}', '\uffff\uffff\u2028', '', 'NULL'];
+      const names = ['t1', 't2', 't3'];
+      const logs = names.map((name, at) => [
+        { seq: 1, event: taskEvent(name, 'c1', 'submitted', [userSays(texts[at] ?? '')]) },
+        ...texts.map((text, n) => ({ seq: n + 2, event: artifactEvent(name, 'c1', text) })),
+      ]);
+      const batch = names.map((taskId, at) => {
+        return { ...alice, taskId, contextId: 'c1', expected: 0, entries: logs[at]! };
+      });
+      assert.deepEqual(await store.append(batch), ['ok', 'ok', 'ok']);
+      for (const [at, name] of names.entries()) {
+        assert.deepEqual(await entriesOf(store, name), logs[at]);
+      }
+    });
+
     test('reading begins after the cursor and stops at the limit', async ({ store }) => {
       await store.append([creation('t1')]);
       for (let seq = 1; seq < 10; seq++) await store.append([update('t1', seq, 'working')]);
@@ -347,6 +365,23 @@ function describeLifetime(describe: Describe): void {
       assert.deepEqual(await listed(store), ['t2']);
       assert.equal(await store.findMessage(alice, 'm4'), 't2');
       assert.deepEqual(await store.append([update('t1', 2, 'completed')]), ['conflict']);
+    });
+
+    test('a task that was found as finished is deleted only if it has not continued since', async ({
+      store,
+    }) => {
+      await store.append([{ ...creation('t1'), messageIds: ['m1'] }, update('t1', 1, 'completed')]);
+      assert.equal(await store.delete(alice, 't1', 1), false);
+      assert.equal(await store.delete(bob, 't1', 2), false);
+      await store.append([update('t1', 2, 'working', userSays('and now?'))]);
+      assert.equal(await store.delete(alice, 't1', 2), false);
+      assert.equal(await store.delete(alice, 't1', 3), false);
+      assert.equal((await store.head(alice, 't1'))?.status.state, 'working');
+      assert.equal(await store.findMessage(alice, 'm1'), 't1');
+      await store.append([update('t1', 3, 'failed')]);
+      assert.equal(await store.delete(alice, 't1', 4), true);
+      assert.equal(await store.head(alice, 't1'), undefined);
+      assert.equal(await store.delete(alice, 't1', 4), false);
     });
 
     test('the id of a deleted task, and its messages, can be used again', async ({ store }) => {

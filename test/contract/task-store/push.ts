@@ -38,6 +38,22 @@ export function describePush(describe: Describe): void {
       assert.deepEqual(await store.listPush('t3'), []);
     });
 
+    test('a webhook that is removed only with a certain configuration stays if it was replaced', async ({
+      store,
+    }) => {
+      await store.append([creation('t1')]);
+      const before = webhook('t1', 'a');
+      await store.savePush(before);
+      const replaced = { ...before, config: { id: 'a', url: 'https://example.org/new' } };
+      await store.savePush(replaced);
+      await store.deletePush('t1', 'a', before.config);
+      await store.deletePush('t1', 'never there', before.config);
+      assert.deepEqual(await store.listPush('t1'), [replaced]);
+      await store.savePushProgress([{ ...key, progress: { cursor: 1, attempts: 0, dueAt: 7 } }]);
+      await store.deletePush('t1', 'a', { ...replaced.config });
+      assert.deepEqual(await store.listPush('t1'), []);
+    });
+
     test('a webhook of a task that does not exist is refused', async ({ store }) => {
       await assert.rejects(
         async () => store.savePush(webhook('t1', 'a')),

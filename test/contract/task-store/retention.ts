@@ -20,13 +20,36 @@ export function describeRetention(describe: Describe): void {
       assert.deepEqual(others, []);
       assert.ok(first && second);
       const { endedAt, position, ...rest } = first;
-      assert.deepEqual(rest, { ...alice, taskId: 't3', isDue: false });
+      assert.deepEqual(rest, { ...alice, taskId: 't3', contextId: 'c1', isDue: false });
       assert.ok(endedAt > before && endedAt < before + 120_000);
       assert.deepEqual({ tenant: second.tenant, owner: second.owner }, bob);
       assert.ok(second.position > position);
       const next = await retention.finished({ after: position, limit: 10 });
       assert.deepEqual(next, [second]);
       assert.deepEqual(await retention.finished({ limit: 1 }), [first]);
+    });
+
+    test('a task that its session keeps is listed only if the query asks for such tasks', async ({
+      store,
+      reopen,
+    }) => {
+      const retention = retentionOf(store);
+      if (!retention) return;
+      const kept = Number.MAX_SAFE_INTEGER;
+      await store.append([
+        { ...creation('t1'), expiresAt: kept },
+        { ...creation('t2'), expiresAt: kept - 1 },
+        creation('t3'),
+      ]);
+      await store.append(['t1', 't2', 't3'].map((id) => update(id, 1, 'completed')));
+      const again = retentionOf((await reopen?.()) ?? store);
+      const idsOf = (found: readonly FinishedTask[] = []) => found.map(({ taskId }) => taskId);
+      assert.deepEqual(idsOf(await again?.finished({ limit: 10 })), ['t2', 't3']);
+      const [first, ...others] = (await again?.finished({ kept: true, limit: 10 })) ?? [];
+      assert.partialDeepStrictEqual(first, { ...alice, taskId: 't1', contextId: 'c1' });
+      assert.deepEqual(others, []);
+      const after = first?.position;
+      assert.deepEqual(await again?.finished({ kept: true, after, limit: 10 }), []);
     });
 
     test('a removed task leaves nothing behind, and the others are as they were', async ({

@@ -1,0 +1,82 @@
+/**
+ * Delays the next execution of a task whose execution was lost because the task store failed. Without a pause, a task
+ * whose events cannot be stored would be executed again at once, and again, and each execution may call a paid model.
+ * The pause grows with each failure of the task. If the store was full, it must also have room again.
+ */
+import { backoffMs, BoundedMap, rest, StoreError } from '../../base/index.ts';
+import type { TaskStore } from '../store/store.ts';
+
+/** The first pause takes at least half of this time, in milliseconds, because `backoffMs` reduces it randomly. */
+const FIRST_MS = 2000;
+const MAX_MS = 60_000;
+/** A task that has not failed for this time starts with the first pause again, in milliseconds. */
+const FORGET_MS = 600_000;
+/** Maximum number of tasks whose failures are counted. The least recent ones are forgotten. */
+const MAX_TASKS = 20_000;
+
+interface Failures {
+  /** The epoch of the last failure. In a later epoch the pause does not count. */
+  readonly epoch: number;
+  count: number;
+  /** The time at which the pause ended. Undefined during the pause. */
+  endedAt: number | undefined;
+}
+
+export class TakeoverPauses {
+  readonly #store: Pick<TaskStore, 'probe'>;
+  readonly #tasks = new BoundedMap<Failures>(MAX_TASKS);
+  #probing: Promise<boolean> | undefined;
+  #closed = false;
+
+  constructor(store: Pick<TaskStore, 'probe'>) {
+    this.#store = store;
+  }
+
+  /** Returns whether the task is paused in this epoch. */
+  has(taskId: string, epoch: number): boolean {
+    const known = this.#tasks.get(taskId);
+    return known?.epoch === epoch && known.endedAt === undefined;
+  }
+
+  /** Calls `resume` after a pause. Does nothing if the task is already paused in this epoch. */
+  start(taskId: string, epoch: number, error: unknown, resume: () => void): void {
+    if (this.#closed || this.has(taskId, epoch)) return;
+    const known = this.#tasks.get(taskId);
+    const now = performance.now();
+    const count = known && now - (known.endedAt ?? now) < FORGET_MS ? known.count : 0;
+    const failures: Failures = { epoch, count, endedAt: undefined };
+    this.#tasks.set(taskId, failures);
+    const isFull = error instanceof StoreError && error.code === 'full';
+    void this.#wait(failures, isFull ? () => this.#hasRoom() : async () => true, resume);
+  }
+
+  /** Ends all pauses without calling `resume`. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  async #wait(
+    failures: Failures,
+    isReady: () => Promise<boolean>,
+    resume: () => void,
+  ): Promise<void> {
+    do {
+      failures.count++;
+      await rest(backoffMs(failures.count, FIRST_MS, MAX_MS));
+      if (this.#closed) return;
+    } while (!(await isReady()));
+    failures.endedAt = performance.now();
+    if (!this.#closed) resume();
+  }
+
+  /** Returns whether the store can be written. All tasks that wait share one probe. */
+  #hasRoom(): Promise<boolean> {
+    const probe = async () => this.#store.probe?.();
+    return (this.#probing ??= probe()
+      .then(
+        () => true,
+        () => false,
+      )
+      .finally(() => (this.#probing = undefined)));
+  }
+}

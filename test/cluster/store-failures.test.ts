@@ -1,0 +1,225 @@
+/** Nodes whose statements fail, and tasks that several nodes use at the same time. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { StoreError } from '../../src/base/index.ts';
+import { textOf } from '../../src/protocol/index.ts';
+import type { AgentExecutor, Deliver } from '../../src/tasks/index.ts';
+import { within } from '../support/within.ts';
+import { all, begin, clusterDatabase, says, startNode } from './nodes.ts';
+
+const database = await clusterDatabase();
+after(() => database.drop());
+
+/** An executor that counts its executions. `work` returns the text of the artifact of an execution. */
+function counting(work: (run: number) => Promise<string>) {
+  let runs = 0;
+  const executor: AgentExecutor = {
+    rules: { resumes: true },
+    async *execute() {
+      const run = ++runs;
+      yield { kind: 'status-update', state: 'working' };
+      const text = await work(run);
+      const artifact = { artifactId: `a${run}`, parts: [{ kind: 'text' as const, text }] };
+      yield { kind: 'artifact-update', artifact };
+      yield { kind: 'status-update', state: 'completed' };
+    },
+  };
+  return { executor, runs: () => runs };
+}
+
+test('a task that cannot be stored because the disk is full is executed again when there is room', async (t) => {
+  const { executor, runs } = counting(async () => 'x'.repeat(3000));
+  const { handler, store } = await startNode(t, database.url, executor);
+  // There is still room for small entries.
+  await database.query(`
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100';
+    END $$;
+    CREATE TRIGGER full_disk BEFORE INSERT ON parley.events FOR EACH ROW
+      WHEN (length(NEW.json) > 2000) EXECUTE FUNCTION refuse()`);
+  const probed = Promise.withResolvers<void>();
+  const hasRoom = Promise.withResolvers<void>();
+  const probe = store.probe.bind(store);
+  store.probe = async () => {
+    probed.resolve();
+    await hasRoom.promise;
+    await probe();
+  };
+  const { id } = await begin(handler, 'go');
+  await within('the check for room', probed.promise);
+  assert.equal(runs(), 1);
+  const message = says('and?', { taskId: id });
+  await assert.rejects(handler.sendMessage({ message }), { kind: 'unavailable' });
+  await database.query('DROP FUNCTION refuse CASCADE');
+  const stream = await handler.subscribe({ id });
+  hasRoom.resolve();
+  await within('the end', all(stream));
+  assert.equal((await handler.getTask({ id })).status.state, 'completed');
+  assert.equal(runs(), 2);
+});
+
+test('a task whose execution was lost because the store failed can be canceled at once', async (t) => {
+  const lost = Promise.withResolvers<string>();
+  const { executor, runs } = counting(() => lost.promise);
+  const { handler, store } = await startNode(t, database.url, executor);
+  const { id } = await begin(handler, 'go');
+  const stream = await handler.subscribe({ id });
+  const append = store.append.bind(store);
+  const failing = t.mock.method(store, 'append', async (batch: Parameters<typeof append>[0]) => {
+    if (batch.some(({ expected }) => expected === 2)) throw new StoreError('a bug');
+    return append(batch);
+  });
+  lost.resolve('too much');
+  await within('the end of the stream', all(stream));
+  failing.mock.restore();
+  const canceled = await handler.cancelTask({ id });
+  assert.equal(canceled.status.state, 'canceled');
+  assert.equal(runs(), 1);
+});
+
+test('a takeover that fails is tried again', async (t) => {
+  const first = Promise.withResolvers<string>();
+  const again = Promise.withResolvers<void>();
+  const { executor } = counting(async (run) => {
+    if (run === 1) return first.promise;
+    again.resolve();
+    return 'done';
+  });
+  const a = await startNode(t, database.url, executor);
+  const { id } = await begin(a.handler, 'go');
+  const b = await startNode(t, database.url, executor);
+  const read = b.store.read.bind(b.store);
+  let failures = 0;
+  b.store.read = async (...asked) => {
+    if (failures++ === 0) throw new StoreError('connection terminated', { code: 'unavailable' });
+    return read(...asked);
+  };
+  await a.handler.close(0);
+  await within('the second attempt', again.promise);
+  const stream = await b.handler.subscribe({ id, after: 0 });
+  await within('the end', all(stream));
+  assert.equal((await b.handler.getTask({ id })).status.state, 'completed');
+  first.resolve('late');
+});
+
+const deliver: Deliver = {
+  accept: (config) => ({ ...config, id: config.id ?? 'hook' }),
+  prepare: async () => undefined,
+};
+
+test('a reserved task whose first message was refused is not claimed, and still waits', async (t) => {
+  const { executor } = counting(async () => 'done');
+  const a = await startNode(t, database.url, executor, { deliver });
+  const { id } = await a.handler.reserveTask({});
+  // Without a key for secrets, a webhook with a token is refused.
+  const pushNotificationConfig = { url: 'https://hook.example/', token: 'secret' };
+  await assert.rejects(
+    a.handler.sendMessage({
+      message: says('go', { taskId: id }),
+      configuration: { pushNotificationConfig },
+    }),
+  );
+  const [row] = await database.query('SELECT node FROM parley.tasks WHERE task_id = $1', [id]);
+  assert.equal(row?.['node'], null);
+  const done = await a.handler.sendMessage({ message: says('go', { taskId: id }) });
+  assert.ok(done.kind === 'task' && done.status.state === 'completed');
+});
+
+test('a reserved task of a node that is gone waits for its first message at another node', async (t) => {
+  const { executor, runs } = counting(async () => 'done');
+  const a = await startNode(t, database.url, executor);
+  const { id } = await a.handler.reserveTask({});
+  // The node ended after it had claimed the task, and before it stored the message.
+  await database.query(`UPDATE parley.tasks SET node = 'gone', epoch = 1 WHERE task_id = $1`, [id]);
+  const b = await startNode(t, database.url, executor);
+  for (const node of [a, b]) {
+    assert.equal((await node.handler.getTask({ id })).status.state, 'submitted');
+  }
+  const done = await a.handler.sendMessage({ message: says('go', { taskId: id }) });
+  assert.ok(done.kind === 'task' && done.status.state === 'completed');
+  assert.equal(runs(), 1);
+});
+
+test('a message to a running task whose id another node uses for another task does not end the execution', async (t) => {
+  const end = Promise.withResolvers<void>();
+  const outcomes: Promise<string>[] = [];
+  const executor: AgentExecutor = {
+    receive: (_, task) =>
+      task && {
+        deliver: (_message, stored) =>
+          void outcomes.push(
+            stored.then(
+              () => 'stored',
+              () => 'refused',
+            ),
+          ),
+      },
+    async *execute({ message }) {
+      yield { kind: 'status-update', state: 'working' };
+      if (textOf(message.parts) === 'wait') {
+        await end.promise;
+        yield { kind: 'status-update', state: 'working', message: 'still here' };
+      }
+    },
+  };
+  const a = await startNode(t, database.url, executor);
+  const b = await startNode(t, database.url, executor);
+  const { id: taskId } = await begin(a.handler, 'wait');
+  const find = a.store.findMessage.bind(a.store);
+  // The other node stores the message after this node has looked for it.
+  t.mock.method(
+    a.store,
+    'findMessage',
+    async (...asked: Parameters<typeof find>) => {
+      const found = await find(...asked);
+      await b.handler.sendMessage({ message: says('one', { messageId: 'twice' }) });
+      return found;
+    },
+    { times: 1 },
+  );
+  const message = says('two', { messageId: 'twice', taskId });
+  const sent = a.handler.sendMessage({ message, configuration: { blocking: false } });
+  await assert.rejects(sent, { kind: 'invalidParams' });
+  assert.deepEqual(await Promise.all(outcomes), ['refused']);
+  const configuration = { blocking: false };
+  await a.handler.sendMessage({ message: says('three', { taskId }), configuration });
+  const stream = await b.handler.subscribe({ id: taskId });
+  end.resolve();
+  await within('the end', all(stream));
+  const task = await b.handler.getTask({ id: taskId });
+  assert.equal(task.status.state, 'completed');
+  assert.deepEqual(
+    task.history?.map(({ parts }) => textOf(parts)),
+    ['wait', 'three', 'still here'],
+  );
+  assert.deepEqual(await Promise.all(outcomes), ['refused', 'stored']);
+});
+
+test('a message that two nodes send to the node that executes its task reaches the task once', async (t) => {
+  const end = Promise.withResolvers<void>();
+  const heard: string[] = [];
+  const executor: AgentExecutor = {
+    receive: (_, task) =>
+      task && { deliver: ({ parts }, stored) => void stored.then(() => heard.push(textOf(parts))) },
+    async *execute() {
+      yield { kind: 'status-update', state: 'working' };
+      await end.promise;
+    },
+  };
+  const [a, b, c] = [
+    await startNode(t, database.url, executor),
+    await startNode(t, database.url, executor),
+    await startNode(t, database.url, executor),
+  ];
+  const { id: taskId } = await begin(a.handler, 'go');
+  const message = says('once', { taskId });
+  const configuration = { blocking: false };
+  const copies = [a, b, c, b, a].map(({ handler }) =>
+    handler.sendMessage({ message, configuration }),
+  );
+  for (const copy of await within('the answers', Promise.all(copies))) {
+    assert.ok(copy.kind === 'task' && copy.status.state === 'working');
+  }
+  assert.deepEqual(heard, ['once']);
+  end.resolve();
+});
