@@ -44,6 +44,15 @@ test('an operator creates the tables, imports a SQLite file and looks at the res
   );
   const letters = await parley(['push', 'list', '--store', url]);
   assert.deepEqual([letters.code, letters.out], [0, '']);
+
+  const again = await parley(['db', 'import', url, `sqlite:${file}`]);
+  assert.deepEqual([again.code, again.err], [0, '']);
+  assert.match(again.out, /^The tasks were already imported\. The database has all 2 tasks/m);
+  const changed = sqliteStore(file);
+  changed.append([creation('t3')]);
+  changed.close();
+  const refused = await parley(['db', 'import', url, `sqlite:${file}`]);
+  assertRefused(refused, 1, /was already imported into the database .*, and has changed since/);
 });
 
 test('a wrong action, a wrong URL and an unavailable database are one line', async () => {

@@ -99,6 +99,17 @@ describe('parley doctor', { concurrency: 3 }, () => {
     assert.match(out, /! mcp tools +.*ENOENT.*: check mcpServers\.tools in settings\.json/);
   });
 
+  test('checks the model of PARLEY_MODEL, not the one of the settings', async () => {
+    const config = path.join(folder, 'doctor-model');
+    mkdirSync(path.join(config, 'parley'), { recursive: true });
+    const settings = { model: 'google:gemini' };
+    writeFileSync(path.join(config, 'parley', 'settings.json'), JSON.stringify(settings));
+    const env = { XDG_CONFIG_HOME: config, PARLEY_MODEL: 'offline' };
+    assert.match((await parley(['doctor', '--port', '0'], { env })).out, /✓ model +offline$/m);
+    const { out } = await parley(['models', '--json'], { env });
+    assert.equal((JSON.parse(out) as { default: string }).default, 'offline');
+  });
+
   test('a model on this machine is only for the terminal, and the sandbox is optional', async () => {
     await using vllm = await fakeVllm([{ name: 'tiny' }]);
     const programs = path.join(folder, 'no-programs');

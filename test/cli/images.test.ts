@@ -29,6 +29,21 @@ test('a model server gets the image that the prompt names, from outside the work
   assert.ok(bodyOf(vendor.asked[0]).includes(`"url":"data:image/png;base64,${PNG}"`));
 });
 
+test('an image whose path is only in standard input is not read', async () => {
+  await using vendor = await fakeVendor([
+    { events: openaiCompatible.answer },
+    { events: openaiCompatible.answer },
+  ]);
+  const env = { OPENAI_COMPATIBLE_BASE_URL: vendor.url };
+  for (const [index, prompt] of ['what is this?', '-'].entries()) {
+    const args = ['-p', prompt, '--model', openaiCompatible.model];
+    const { code, err } = await parley(args, { cwd: workspace, env, input: `see '${image}'` });
+    assert.equal(code, 0, err);
+    assert.match(bodyOf(vendor.asked[index]), /my shot\.png/);
+    assert.doesNotMatch(bodyOf(vendor.asked[index]), /base64/);
+  }
+});
+
 for (const { server, status, message } of [
   { server: 'llama.cpp', status: 500, message: 'image input is not supported - hint: mmproj' },
   { server: 'LM Studio', status: 400, message: 'Model does not support images.' },

@@ -204,6 +204,26 @@ describe('parley keys', { concurrency: 3 }, () => {
     assert.equal((await made('create', '--name', 'x')).key.workspaceId, 'default');
   });
 
+  test('takes no setting of a key from the environment', async () => {
+    const { made, keys } = home({
+      PARLEY_NAME: 'ann',
+      PARLEY_SCOPE: '*',
+      PARLEY_EXPIRES: '1d',
+      PARLEY_RATE: '1',
+      PARLEY_BUDGET_TOKENS: '5',
+      PARLEY_NO_BUDGET: '1',
+    });
+    assertRefused(await keys('create'), 2, /needs --name/);
+    const { key } = await made('create', '--name', 'ci');
+    const changed = await made('set', key.id, '--rate', '60');
+    const { rateLimit, ...rest } = changed.key;
+    assert.deepEqual([rateLimit, rest], [{ requestsPerMinute: 60 }, key]);
+    for (const action of ['create', 'set']) {
+      const { out } = await keys(action, '--help');
+      assert.match(out, /^Only --store and --json also have an .* PARLEY_STORE for --store\.$/m);
+    }
+  });
+
   test('makes no key under another PARLEY_SECRET_KEY than those that are there', async () => {
     const { made, options } = home();
     const { key } = await made('create', '--name', 'x');

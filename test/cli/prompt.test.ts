@@ -83,6 +83,43 @@ describe('parley -p', { concurrency: 3 }, () => {
     assert.match(alone.out, /Content of .*:\n\[\. is empty\]/);
   });
 
+  test('standard input is only text: it mentions no files and is no command', async () => {
+    const here = place();
+    const config = path.join(here.env.XDG_CONFIG_HOME, 'parley');
+    mkdirSync(config, { recursive: true });
+    const policy = [{ tool: 'read_file', pattern: '**/.env', decision: 'ask' }];
+    writeFileSync(path.join(config, 'settings.json'), JSON.stringify({ policy }));
+    writeFileSync(path.join(here.cwd, '.env'), 'KEY=hunter2');
+    writeFileSync(path.join(here.cwd, 'b.txt'), 'the content of b');
+    const heardFrom = async (prompt: string, input: string): Promise<string> => {
+      const model = script(here, [[{ text: 'Done.' }]]);
+      const args = ['-p', prompt, '--model', model, '--output', 'json'];
+      const ended = await parley(args, { ...here, input });
+      assert.equal(ended.code, 0, ended.err);
+      const exported = await parley(['export', result(ended).sessionId], here);
+      assert.equal(exported.code, 0, exported.err);
+      return exported.out;
+    };
+    for (const prompt of ['what is this?', '-']) {
+      const heard = await heardFrom(prompt, 'see @.env and @b.txt');
+      assert.match(heard, /see @\.env and @b\.txt/);
+      assert.doesNotMatch(heard, /hunter2|the content of b/);
+    }
+    assert.match(await heardFrom('see @.env', 'and @b.txt'), /hunter2/);
+    assert.match(await heardFrom('-', '/memory add trust everybody'), /Done\./);
+    assert.ok(!existsSync(path.join(config, 'AGENTS.md')));
+  });
+
+  // /dev/full refuses every write, like a full disk.
+  for (const output of ['text', 'json', 'stream-json']) {
+    const sentence = `--output ${output}: an output that cannot be written is an error`;
+    test(sentence, { skip: !existsSync('/dev/full') }, async () => {
+      const args = ['-p', 'list', '--model', 'offline', '--output', output];
+      const ended = await parley(args, { ...place(), out: '/dev/full' });
+      assertRefused(ended, 1, /cannot write standard output \(ENOSPC.*another place\n$/);
+    });
+  }
+
   test('standard input that is too large, or no text, is refused', async () => {
     const here = place();
     const large = await parley(['-p', 'x'], { ...here, input: 'x'.repeat(4 * 1024 * 1024 + 1) });
@@ -177,6 +214,44 @@ describe('parley -p', { concurrency: 3 }, () => {
     const again = await parley(['-p', 'go', '--model', model], here);
     assert.deepEqual([again.code, again.err], [0, '']);
     assert.ok(existsSync(path.join(here.cwd, 'a.txt')) && existsSync(path.join(here.cwd, 'b')));
+
+    // In another folder they do not.
+    const elsewhere = path.join(here.cwd, '..', 'elsewhere');
+    mkdirSync(elsewhere);
+    const other = await parley(['-p', 'go', '--model', model], { ...here, cwd: elsewhere });
+    assert.equal(other.code, 3, other.err);
+    assert.ok(!existsSync(path.join(elsewhere, 'a.txt')));
+    assert.ok(!existsSync(path.join(elsewhere, 'b')));
+  });
+
+  test('auto-edit is suggested only for an edit about which no rule asks', async () => {
+    const here = place();
+    const config = path.join(here.env.XDG_CONFIG_HOME, 'parley');
+    mkdirSync(config, { recursive: true });
+    const policy = [{ tool: 'read_file', pattern: 'secret/**', decision: 'ask' }];
+    writeFileSync(path.join(config, 'settings.json'), JSON.stringify({ policy }));
+    mkdirSync(path.join(here.cwd, 'secret'));
+    writeFileSync(path.join(here.cwd, 'secret', 'a'), 'old\n');
+    const patch = (...lines: string[]) => {
+      const text = ['*** Begin Patch', ...lines, '*** End Patch'].join('\n');
+      return [{ call: { name: 'apply_patch', args: { patch: text } } }];
+    };
+    const cases = [
+      [write('a.txt'), 'auto-edit'],
+      [write('.parley/commands/a.md'), 'yolo'],
+      [patch('*** Update File: secret/a', '*** Move to: a', '@@', '-old', '+new'), 'yolo'],
+      [patch('*** Add File: b', '+b', '*** Add File: c', '+c'), 'auto-edit'],
+      [patch('*** Add File: d', '+d', '*** Add File: .parley/d', '+d'), 'yolo'],
+    ] as const;
+    for (const [call, mode] of cases) {
+      const model = script(here, [call, [{ text: 'Then not.' }]]);
+      const { code, err } = await parley(['-p', 'go', '--model', model], here);
+      assert.equal(code, 3, err);
+      assert.equal(/allow it with --approval (\S+)/.exec(err)?.[1], mode, err);
+      const allowed = ['-p', 'go', '--model', model, '--approval', mode];
+      const { code: after, err: still } = await parley(allowed, here);
+      assert.equal(after, 0, still);
+    }
   });
 
   test('of what is denied the model hears that nobody was there, and no decision of a person', async () => {

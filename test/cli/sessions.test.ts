@@ -1,11 +1,14 @@
 // What is kept of the conversations with the coding agent: listing, printing, forgetting.
 import assert from 'node:assert/strict';
-import { mkdirSync, realpathSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { createEvent } from '../../src/agent/index.ts';
 import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
-import { folder, lines, parley } from './support.ts';
+import { assertRefused, folder, lines, parley } from './support.ts';
+
+/** Loads the sources of the terminal UI. */
+const TSX_HOOK = import.meta.resolve('../support/tsx-hook.ts');
 
 function place(name: string) {
   const root = path.join(realpathSync(folder), name);
@@ -49,6 +52,45 @@ describe('sessions', { concurrency: 3 }, () => {
     );
     const [automatic] = session.approvals;
     assert.deepEqual([automatic?.decision, automatic?.call], ['automatic', 'Write a.md']);
+  });
+
+  // /dev/full refuses every write, like a full disk.
+  test(
+    'a list that cannot be written is an error',
+    { skip: !existsSync('/dev/full') },
+    async () => {
+      const here = place('unwritten');
+      for (const prompt of ['list', 'read a']) {
+        await parley(['-p', prompt, '--model', 'offline'], here);
+      }
+      for (const args of [['sessions'], ['sessions', '--json']]) {
+        const ended = await parley(args, { ...here, out: '/dev/full' });
+        assertRefused(ended, 1, /cannot write standard output \(ENOSPC.*another place\n$/);
+      }
+    },
+  );
+
+  test('are resumed only in their own folder', async () => {
+    const here = place('resumed');
+    const model = ['--model', 'offline'];
+    await parley(['-p', 'list', ...model], here);
+    const [session] = lines((await parley(['sessions', '--json'], here)).out);
+    const resume = ['--resume', String(session?.['id']), ...model];
+    const elsewhere = path.join(here.cwd, '..', 'elsewhere');
+    mkdirSync(elsewhere);
+    const env = { ...here.env, NODE_OPTIONS: `--import=${TSX_HOOK}` };
+    const says = new RegExp(
+      `: the session works in ${here.cwd}: leave out --workspace \\(or PARLEY_WORKSPACE\\)`,
+    );
+    for (const start of [['--plain'], ['-p', 'list']]) {
+      const other = [...start, ...resume, '--workspace', elsewhere];
+      assertRefused(await parley(other, { cwd: here.cwd, env, input: '' }), 2, says);
+      const set = { ...env, PARLEY_WORKSPACE: elsewhere };
+      assertRefused(await parley([...start, ...resume], { env: set, input: '' }), 2, says);
+      const own = [...start, ...resume, '--workspace', here.cwd];
+      const ended = await parley(own, { cwd: elsewhere, env, input: '' });
+      assert.equal(ended.code, 0, ended.err);
+    }
   });
 
   test('are printed with each result of a tool under the agent, also after an approval', async () => {

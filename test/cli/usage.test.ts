@@ -26,6 +26,20 @@ describe('the command line', { concurrency: 3 }, () => {
     assert.match(out, /Examples\n {2}parley "why/);
   });
 
+  test('the terminal and a single turn work in one folder', async () => {
+    for (const [what, args] of [
+      ['the terminal UI', ['--plain']],
+      ['parley -p', ['-p', 'list']],
+    ] as const) {
+      const two = [...args, '--workspace', '/', '--workspace', '/tmp'];
+      const says = new RegExp(`^parley: ${what} works in one folder: use --workspace only once\n$`);
+      assertRefused(await parley(two, { input: '' }), 2, says);
+      const { out } = await parley([...args, '--help']);
+      assert.match(out, /^ {2}--workspace DIR {2}/m);
+    }
+    assert.match((await parley(['serve', '--help'])).out, /^ {2}--workspace DIR … {2}/m);
+  });
+
   test('--help lists the flags of the terminal, which need no command', async () => {
     const { out } = await parley(['--help']);
     assert.match(out, /Flags of parley without a command\n/);

@@ -4,7 +4,9 @@ export {
   DEFAULT_SEARCH_PATH,
   hasProc,
   hasSandbox,
+  homeFolder,
   isUnix,
   isWindows,
+  NoHomeError,
   SYSTEM,
 } from './system.ts';

@@ -2,7 +2,7 @@
  * The differences between operating systems. Other modules use this module and do not check the platform themselves
  * (test/rules/platform.test.ts). docs/platforms.md lists what was tested on which system.
  */
-import { homedir } from 'node:os';
+import { homedir, userInfo } from 'node:os';
 import path from 'node:path';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -27,20 +27,45 @@ export const isUnix = !isWindows;
  */
 export const DEFAULT_SEARCH_PATH = isWindows ? '' : '/usr/bin:/bin';
 
+/** Thrown if the user's home folder is unknown. */
+export class NoHomeError extends Error {
+  override readonly name = 'NoHomeError';
+}
+
+/**
+ * Returns the user's home folder, which is always an absolute path. If the variable for it is empty or relative, it is
+ * ignored. Otherwise the files of the current folder, for example of a cloned repository, would become the user's own.
+ */
+export function homeFolder(): string {
+  const folder = absolute(known(homedir)) ?? absolute(known(() => userInfo().homedir));
+  if (folder !== undefined) return folder;
+  const variable = isWindows ? 'USERPROFILE' : 'HOME';
+  throw new NoHomeError(`the home folder is unknown: set ${variable} to an absolute path`);
+}
+
+/** Returns what the system knows about the user, or undefined if it does not know the user. */
+function known<Value>(read: () => Value): Value | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+function absolute(folder: string | undefined): string | undefined {
+  return folder !== undefined && path.isAbsolute(folder) ? folder : undefined;
+}
+
 /** Returns the folder in which programs keep their data. */
 export function dataHome(environment: Environment): string {
   switch (SYSTEM) {
     case 'darwin':
-      return path.join(homedir(), 'Library', 'Application Support');
+      return path.join(homeFolder(), 'Library', 'Application Support');
     case 'win32':
-      return environment['LOCALAPPDATA'] || path.join(homedir(), 'AppData', 'Local');
-    default: {
-      const data = environment['XDG_DATA_HOME'];
+      return absolute(environment['LOCALAPPDATA']) ?? path.join(homeFolder(), 'AppData', 'Local');
+    default:
       // The XDG specification requires that relative paths are ignored.
-      return data !== undefined && path.isAbsolute(data)
-        ? data
-        : path.join(homedir(), '.local', 'share');
-    }
+      return absolute(environment['XDG_DATA_HOME']) ?? path.join(homeFolder(), '.local', 'share');
   }
 }
 

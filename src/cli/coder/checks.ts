@@ -5,7 +5,6 @@
 import { execFile } from 'node:child_process';
 import { reasonOf } from '../../base/index.ts';
 import { promisify } from 'node:util';
-import { defaultModelName } from '../../agent/index.ts';
 import { resolveModel } from '../../agent/internal/index.ts';
 import {
   ripgrepFile,
@@ -20,6 +19,7 @@ import { settingsFor } from '../program/settings.ts';
 import type { Environment } from '../program/flags.ts';
 import { localOffer } from './local-models.ts';
 import { loginPlace } from './login-place.ts';
+import { modelInUse } from './model-in-use.ts';
 
 const PROBE_MS = 5000;
 
@@ -59,12 +59,10 @@ function checkTrust(here: string, trusted: boolean, untrusted: string | undefine
     : warning(name, `${untrusted} is ignored: read it, then run parley trust`);
 }
 
-async function checkModel(
-  { model: wanted, providers }: Settings,
-  environment: Environment,
-): Promise<Check> {
+async function checkModel(settings: Settings, environment: Environment): Promise<Check> {
   const name = 'model';
-  const model = wanted ?? defaultModelName(environment);
+  const { providers } = settings;
+  const { name: model, isNamed } = modelInUse(undefined, settings, environment);
   try {
     const resolved = resolveModel(model, {
       env: environment,
@@ -75,7 +73,7 @@ async function checkModel(
   } catch (error) {
     return broken(name, reasonOf(error));
   }
-  if (model !== 'offline' || wanted !== undefined) return ok(name, model);
+  if (model !== 'offline' || isNamed) return ok(name, model);
   const offer = await localOffer(environment, providers);
   return offer
     ? ok(

@@ -1,41 +1,84 @@
 /**
  * The message for a tool call that was denied because there was no person to ask. It explains how to allow the call.
  */
-import { grantFrom, type ApprovalMode, type Preview } from '../../coder/index.ts';
+import {
+  decide,
+  grantFrom,
+  patchPaths,
+  rulesFrom,
+  type ApprovalMode,
+  type PolicyRule,
+  type Preview,
+} from '../../coder/index.ts';
 import { userSettingsFile } from '../../coder/settings/index.ts';
-import type { ToolCall } from '../../protocol/development-tool/index.ts';
+import { hasOption, type ToolCall } from '../../protocol/development-tool/index.ts';
 import { configFolder } from '../program/config-folder.ts';
 import type { Environment } from '../program/flags.ts';
 import { word } from '../program/terminal.ts';
 
-export function denialOf(
-  call: ToolCall,
-  mode: ApprovalMode,
-  root: string,
-  environment: Environment,
-): string {
+/** What decided that the call needs an approval. */
+export interface DenialPolicy {
+  readonly mode: ApprovalMode;
+  /** The folder of the workspace. */
+  readonly root: string;
+  /** The rules of the settings. */
+  readonly rules: readonly PolicyRule[];
+}
+
+const EDIT_TOOLS: ReadonlySet<string> = new Set(['write_file', 'edit', 'apply_patch']);
+/** The modes that the message may suggest, the stricter one first. */
+const SUGGESTED = ['auto-edit', 'yolo'] as const;
+/** The option that saves the narrowest permission. It is offered only if the permission allows the call. */
+const SAVE = 'proceed_always_and_save';
+
+export function denialOf(call: ToolCall, policy: DenialPolicy, environment: Environment): string {
   const what = word(call.description ?? '');
   const named = what === '' ? call.tool_name : `${call.tool_name} (${what})`;
-  const ways = [...flagFor(call, mode), ...ruleFor(call, root, environment)];
+  const ways = [...flagFor(call, policy), ...ruleFor(call, policy, environment)];
   const next = ways.length === 0 ? '' : `: allow it with ${ways.join(' or ')}`;
   return `${named} was denied, because there is no person to ask${next}`;
 }
 
 /** Returns the least permissive flag that allows the call, if there is one. */
-function flagFor({ confirmation_request }: ToolCall, mode: ApprovalMode): string[] {
-  const edit = confirmation_request?.file_edit_details !== undefined;
-  if (edit && mode === 'ask') return ['--approval auto-edit'];
-  return mode === 'yolo' ? [] : ['--approval yolo'];
+function flagFor(call: ToolCall, policy: DenialPolicy): string[] {
+  const mode = SUGGESTED.find((each) => each !== policy.mode && isAllowed(call, each, policy));
+  return mode === undefined ? [] : [`--approval ${mode}`];
 }
 
-function ruleFor(call: ToolCall, root: string, environment: Environment): string[] {
-  const tool = { name: call.tool_name, effect: 'edit' as const };
-  const preview = previewOf(call);
-  const args = call.input_parameters;
-  const rules = grantFrom('proceed_always', { tool, args, preview, root });
+/** Returns whether the call needs no approval in this mode. The permissions of the session are not considered. */
+function isAllowed(call: ToolCall, mode: ApprovalMode, { root, rules }: DenialPolicy): boolean {
+  const { tool_name: name, input_parameters: args } = call;
+  const effect = EDIT_TOOLS.has(name) ? 'edit' : 'execute';
+  const policy = { mode, root, ...rulesFrom(rules) };
+  const tool = { name, effect } as const;
+  return decide(policy, tool, args, previewOf(call), patchedBy(call)).decision === 'allow';
+}
+
+/** Returns the files that a patch changes. The details of the call contain neither several files nor old paths. */
+function patchedBy({ tool_name: name, input_parameters: { patch } }: ToolCall): string[] {
+  if (name !== 'apply_patch' || typeof patch !== 'string') return [];
+  try {
+    return patchPaths(patch);
+  } catch {
+    // The tool of a remote helper may have the same name.
+    return [];
+  }
+}
+
+/** Returns the setting that allows the call in this workspace, if there is one. */
+function ruleFor(
+  call: ToolCall,
+  { root: workspace }: DenialPolicy,
+  environment: Environment,
+): string[] {
+  if (!hasOption(call, SAVE)) return [];
+  const { tool_name: name, input_parameters: args } = call;
+  const tool = { name, effect: 'edit' as const };
+  const rules = grantFrom(SAVE, { tool, args, preview: previewOf(call), root: workspace });
   if (rules.length === 0) return [];
   const file = userSettingsFile(configFolder(environment));
-  return [`"policy": [${rules.map((rule) => JSON.stringify(rule)).join(', ')}] in ${file}`];
+  const settings = rules.map((rule) => JSON.stringify({ ...rule, workspace }));
+  return [`"policy": [${settings.join(', ')}] in ${file}`];
 }
 
 function previewOf({ confirmation_request: request, description = '' }: ToolCall): Preview {

@@ -23,6 +23,12 @@ export const CODER_FLAGS = {
   ),
 } as const;
 
+/** `--workspace` of a command that works in one folder. */
+export const WORKSPACE_FLAG = {
+  ...listOption('DIR', 'The folder to work in; by default the current folder.'),
+  once: true,
+} as const;
+
 export const CONTINUE_FLAG = {
   ...toggle('Continue the last conversation in this folder.'),
   short: 'c',

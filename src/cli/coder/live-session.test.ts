@@ -4,9 +4,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { testDatabase } from '../../../test/support/postgres.ts';
 import { memorySessions } from '../../agent/index.ts';
+import { createHandler } from '../../tasks/index.ts';
 import { createLog } from '../program/log.ts';
 import { openLiveSession } from './live-session.ts';
+import { openStore } from '../program/store-location.ts';
 import { openCoder } from './setup.ts';
 import { localSession } from './stored-sessions.ts';
 
@@ -50,6 +53,39 @@ test('if the session store fails, the server is closed nevertheless', async (t) 
   await assert.rejects(opened.close(), /the disk failed/);
   await assert.rejects(fetch(url));
 });
+
+for (const kind of ['sqlite', 'postgres'] as const) {
+  test(`a server with the same store keeps the tasks of a session, and removes its own (${kind})`, async (t) => {
+    await using database = await testDatabase();
+    const { setup } = await place(t);
+    const { url } = database;
+    const shared = kind === 'sqlite' ? setup.place : ({ kind, url } as const);
+    const values = { ...setup.values, store: 'shared' };
+    const { resume: _, ...fresh } = setup;
+    const opened = await openLiveSession({ ...fresh, place: shared, values });
+    const parts = [{ kind: 'text' as const, text: 'hello' }];
+    const message = { kind: 'message', messageId: 'm', role: 'user', parts } as const;
+    const asked = { jsonrpc: '2.0', id: 1, method: 'message/send', params: { message } };
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify(asked);
+    const answer = await fetch(opened.url ?? '', { method: 'POST', headers, body });
+    assert.match(await answer.text(), /"state":"completed"/);
+    await opened.close();
+    const store = await openStore(shared, setup.environment, setup.log);
+    const handler = createHandler({ async *execute() {} }, { store, logger: setup.log });
+    t.after(() => handler.close());
+    await handler.sendMessage({ message: { ...message, messageId: 'other' } });
+    const now = Date.now() + 31 * 86_400_000;
+    const { old } = await handler.expire({ now, retention: {} });
+    const { tasks } = await handler.listTasks({});
+    await handler.close();
+    assert.equal(old, 1);
+    assert.deepEqual(
+      tasks.map(({ contextId, status }) => [contextId, status.state]),
+      [[opened.sessionId, 'completed']],
+    );
+  });
+}
 
 test('a failure to remove old sessions is only logged', async (t) => {
   const { sessions, setup } = await place(t);

@@ -18,7 +18,7 @@ import {
 import { MODE_KEY, MODEL_KEY, WORKSPACE_KEY } from '../../coder/index.ts';
 import { EXTENSION_URI, type McpServers } from '../../protocol/development-tool/index.ts';
 import { isTerminal, type TaskState, type User } from '../../protocol/index.ts';
-import type { RequestHandler } from '../../tasks/index.ts';
+import { keepTasks, type RequestHandler } from '../../tasks/index.ts';
 import { type Listening, serve } from '../../serve.ts';
 import type { TlsPair } from '../../server.ts';
 import { openCoder, seesImages, type CoderFlags, type CoderSetup } from './setup.ts';
@@ -26,19 +26,25 @@ import { filesIn } from './file-paths.ts';
 import type { LiveAddress } from './live-address.ts';
 import { lazyGrpc } from '../program/grpc.ts';
 import { DEFAULT_HOST, listenOn } from '../program/listen.ts';
-import { forgetLiveStore, openLiveStore, sweepLiveStores } from './live-store.ts';
+import {
+  forgetLiveStore,
+  openLiveStore,
+  removeOrphanTasks,
+  sweepLiveStores,
+} from './live-store.ts';
 import type { ServerLog } from '../program/log.ts';
 import { VERSION } from '../program/product.ts';
 import { serverSigning } from '../program/signing.ts';
 import { localSession, sessionTitle } from './stored-sessions.ts';
 import type { StoreLocation } from '../program/store-location.ts';
 
-/** The session works in the first of the `roots`. */
 interface LiveSetup extends Pick<
   CoderSetup,
-  'environment' | 'roots' | 'sessions' | 'terminal' | 'offersLocal' | 'notify'
+  'environment' | 'sessions' | 'terminal' | 'offersLocal' | 'notify'
 > {
   readonly values: CoderFlags & { readonly store?: string | undefined };
+  /** The real path of the workspace. A live session works in one workspace. */
+  readonly roots: readonly [root: string];
   readonly place: StoreLocation;
   /** The id of the session to resume. */
   readonly resume?: string | undefined;
@@ -59,6 +65,7 @@ export type OpenedLive = Awaited<ReturnType<typeof openLiveSession>>;
 
 export async function openLiveSession(setup: LiveSetup) {
   const { values, environment, roots, sessions, address, log, place, notify } = setup;
+  const [root] = roots;
   const sessionId = setup.resume ?? randomUUIDv7();
   await using undo = new AsyncDisposableStack();
   const { joinable = false, tls, publicUrl, trustProxy } = setup;
@@ -84,6 +91,8 @@ export async function openLiveSession(setup: LiveSetup) {
   // The server closes the store. If an error occurs before there is a server, the store is closed here.
   await using unserved = new AsyncDisposableStack();
   unserved.defer(() => store.close());
+  // A session is removed as a whole, so its tasks are kept until the session is removed, also by other servers.
+  await keepTasks(store, { tenant: '', owner: '', contextId: sessionId });
   // The clients' tokens are not stored, so their webhooks must not outlive this process. A process that was killed has
   // not removed them, so they are removed before the server can deliver anything.
   if (setup.resume !== undefined) await removeWebhooks(store, sessionId);
@@ -94,7 +103,7 @@ export async function openLiveSession(setup: LiveSetup) {
     version: VERSION,
     logger: log,
     images: seesImages(coder.model.name),
-    list: ({ cwd }) => listOne(sessions, sessionId, roots[0] ?? '', cwd),
+    list: ({ cwd }) => listOne(sessions, sessionId, root, cwd),
   };
   const { acpHttp, acpSocket } = shared ? await import('../../acp/index.ts') : {};
   const server = serve(coder.agent, {
@@ -114,7 +123,6 @@ export async function openLiveSession(setup: LiveSetup) {
     ...(publicUrl !== undefined && { publicUrl }),
     logger: log,
     store,
-    // A session is removed as a whole, so its tasks are kept until the session is removed.
     retention: false,
   });
   unserved.move();
@@ -135,18 +143,18 @@ export async function openLiveSession(setup: LiveSetup) {
   else await server.handler.recover();
   // The session can be resumed from now on, even if it gets no prompt.
   if (setup.keep && setup.resume === undefined) {
-    await sessions.open(localSession(sessionId), { [WORKSPACE_KEY]: roots[0] ?? '' });
+    await sessions.open(localSession(sessionId), { [WORKSPACE_KEY]: root });
   }
   const live = await openLive({
     coder,
     handler: server.handler,
-    workspace: roots[0] ?? '',
+    workspace: root,
     logger: log,
     contextId: sessionId,
     taskId,
     former,
     mcpServers: setup.mcpServers,
-    files: filesIn(roots[0] ?? ''),
+    files: filesIn(root),
     access,
   });
   session.live = live;
@@ -160,6 +168,8 @@ export async function openLiveSession(setup: LiveSetup) {
   return {
     live,
     coder,
+    /** The task store. The session closes it. */
+    store,
     sessionId,
     /** The address where others can join, or undefined if they cannot join. */
     get url() {
@@ -206,16 +216,17 @@ export async function openLiveSession(setup: LiveSetup) {
   };
 }
 
-/** Removes expired sessions in the background. Call it after the first frame is drawn. */
-export function sweepSoon({ coder }: OpenedLive, setup: LiveSetup): void {
+/** Removes expired sessions and their tasks in the background. Call it after the first frame is drawn. */
+export function sweepSoon({ coder, store }: OpenedLive, setup: LiveSetup): void {
   const sweep = async () => {
     await coder.sweep();
     // With --store, the sessions have no files in the data folder.
     const named = setup.values.store !== undefined;
     if (setup.place.kind === 'sqlite' && !named) await sweepLiveStores(setup);
+    else if (setup.place.kind !== 'memory') await removeOrphanTasks(store, setup.sessions);
   };
   sweep().catch((error: unknown) => {
-    setup.log.warn({ problem: reasonOf(error) }, 'failed to remove the files of old sessions');
+    setup.log.warn({ problem: reasonOf(error) }, 'failed to remove the tasks of old sessions');
   });
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { fakeLmStudio, fakeOllama } from '../../../test/support/vendors/local-servers.ts';
 import { localOffer } from './local-models.ts';
 
 const OLLAMA = { models: [{ name: 'qwen3:8b' }] };
@@ -25,4 +26,17 @@ test('only a model server on this machine is used without the person naming it',
     const offer = await localOffer({ OLLAMA_HOST: host }, undefined);
     assert.equal(offer?.model, 'ollama:qwen3:8b', host);
   }
+});
+
+test('a model that can call tools comes first, on whichever server it is', async () => {
+  await using ollama = await fakeOllama([{ name: 'gemma:2b', capabilities: ['completion'] }]);
+  await using studio = await fakeLmStudio([{ name: 'openai/gpt-oss-20b' }]);
+  const environment = {
+    OLLAMA_HOST: ollama.url,
+    LMSTUDIO_BASE_URL: studio.url,
+    VLLM_BASE_URL: 'http://127.0.0.1:2',
+  };
+  const offer = await localOffer(environment, undefined);
+  assert.equal(offer?.model, 'lmstudio:openai/gpt-oss-20b');
+  assert.match(offer.note, /LM Studio is available .* Other models: ollama:gemma:2b\./);
 });

@@ -24,13 +24,13 @@ export async function localOffer(environment: Environment, providers: Settings['
   );
   const found = await reachableServers(local, { timeoutMs: TIMEOUT_MS });
   const servers = found.filter(({ models, problem }) => problem === undefined && models.length > 0);
-  const names = servers.flatMap(({ prefix, models }) =>
-    offered(models).map(({ id }) => `${prefix}:${id}`),
+  const all = servers.flatMap(({ prefix, models }) =>
+    models.map((each) => ({ ...each, id: `${prefix}:${each.id}` })),
   );
-  const [model, ...others] = names;
-  const [first] = servers;
-  if (model === undefined || !first || !isLocalServer(first.prefix)) return undefined;
-  const { title } = LOCAL_SERVERS[first.prefix];
+  const [model, ...others] = offered(all).map(({ id }) => id);
+  const [prefix = ''] = model?.split(':', 1) ?? [];
+  if (model === undefined || !isLocalServer(prefix)) return undefined;
+  const { title } = LOCAL_SERVERS[prefix];
   const more = others.length === 0 ? '' : ` Other models: ${named(others)}.`;
   return {
     model,

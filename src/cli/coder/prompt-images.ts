@@ -7,10 +7,10 @@
  */
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { imageType, MAX_IMAGE_BYTES, sizeOf } from '../../base/index.ts';
+import { homeFolder } from '../../base/system/index.ts';
 import type { Part } from '../../protocol/index.ts';
 
 /** An absolute path, a path that starts with `~/`, or a file URL: in quotes, or with escaped spaces. */
@@ -22,7 +22,7 @@ const MAX_IMAGES = 10;
 const MAX_TOTAL_BYTES = 6_000_000;
 
 /** Returns the paths of images in a prompt. */
-export function imagePathsIn(text: string, home: string = homedir()): string[] {
+export function imagePathsIn(text: string, home?: string): string[] {
   const found = Array.from(text.matchAll(PATH), ([, single, double, plain]) =>
     resolved(single ?? double ?? plain?.replaceAll(/\\(.)/g, '$1') ?? '', home),
   );
@@ -31,12 +31,13 @@ export function imagePathsIn(text: string, home: string = homedir()): string[] {
   );
 }
 
-function resolved(name: string, home: string): string | undefined {
+/** Returns the path that a name in a prompt means. Returns undefined for an invalid URL or an unknown home folder. */
+function resolved(name: string, home: string | undefined): string | undefined {
   // Punctuation after a path without quotes belongs to the sentence.
   const trimmed = IMAGE.test(name) ? name : name.replace(/[.,;:!?)]+$/, '');
-  if (trimmed.startsWith('~/')) return path.join(home, trimmed.slice(2));
-  if (!trimmed.startsWith('file:')) return trimmed;
   try {
+    if (trimmed.startsWith('~/')) return path.join(home ?? homeFolder(), trimmed.slice(2));
+    if (!trimmed.startsWith('file:')) return trimmed;
     return fileURLToPath(trimmed);
   } catch {
     return undefined;

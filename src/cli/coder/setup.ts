@@ -5,7 +5,6 @@ import {
   ModelError,
   type Model,
   type ModelRetryOptions,
-  defaultModelName,
   type SessionStore,
 } from '../../agent/index.ts';
 import { resolveModel, usableModels } from '../../agent/internal/index.ts';
@@ -36,6 +35,7 @@ import type { Logger } from '../../tasks/index.ts';
 import type { CODER_FLAGS } from './flags.ts';
 import { localOffer } from './local-models.ts';
 import { loginPlace } from './login-place.ts';
+import { modelInUse } from './model-in-use.ts';
 import { hideOwnSecrets } from './own-secrets.ts';
 import { configFolder } from '../program/config-folder.ts';
 import { usageError } from '../program/exit.ts';
@@ -143,9 +143,9 @@ export async function openCoder(setup: CoderSetup) {
         onFilesRefused,
         ...(providers && { providers }),
       });
-    const wanted = values.model ?? settings.model;
-    let name = wanted ?? defaultModelName(environment);
-    if (wanted === undefined && name === 'offline') {
+    const wanted = modelInUse(values.model, settings, environment);
+    let { name } = wanted;
+    if (!wanted.isNamed && name === 'offline') {
       const offersLocal =
         setup.offersLocal === true && mode !== 'yolo' && settings.approval !== 'yolo';
       const found = offersLocal ? await localOffer(environment, providers) : undefined;
@@ -189,6 +189,8 @@ export async function openCoder(setup: CoderSetup) {
       model,
       /** The approval mode of sessions that have not set another mode. */
       mode: mode ?? settings.approval ?? 'ask',
+      /** The rules of the settings. With several workspaces, only the user's rules. */
+      rules: settings.policy ?? [],
       /** Notes for the user, one line each. */
       notes,
       /**
@@ -238,12 +240,13 @@ async function settingsFor(
   let loaded: Settings = {};
   for (const workspace of roots) {
     const trusted = await isTrusted(config, workspace);
-    const { settings, untrusted } = await loadSettings({
+    const { settings, untrusted, ignored } = await loadSettings({
       configFolder: config,
       workspace,
       trusted: trusted && roots.length === 1,
     });
     loaded = settings;
+    notes.push(...ignored.filter((line) => !notes.includes(line)));
     if (untrusted !== undefined && !trusted) {
       notes.push(
         `${untrusted} is ignored, because the workspace is not trusted: read it, then run parley trust ${quoted(workspace)}`,
@@ -258,10 +261,9 @@ export async function modelName(
   { model }: Pick<CoderFlags, 'model'>,
   environment: Environment,
 ): Promise<string> {
-  if (model !== undefined) return model;
   // An error in the settings is reported when a session is opened.
-  const settings = await ownSettings(environment).catch(() => undefined);
-  return settings?.model ?? defaultModelName(environment);
+  const settings = await ownSettings(environment).catch(() => ({}));
+  return modelInUse(model, settings, environment).name;
 }
 
 /** Returns whether images may be sent to a model. The offline model reads only text. */

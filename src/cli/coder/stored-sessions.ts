@@ -18,6 +18,7 @@ import { usageError } from '../program/exit.ts';
 import { type Environment, option } from '../program/flags.ts';
 import { sessionsFile, storeLocation } from '../program/store-location.ts';
 import { word } from '../program/terminal.ts';
+import { workspaceFolder } from '../program/workspace-folder.ts';
 import { openSessions } from './setup.ts';
 
 export const SESSION_FLAGS = {
@@ -56,11 +57,8 @@ export async function sessionFor(
   }
 }
 
-/**
- * Maximum number of sessions from which a person can choose. The last session of a folder is searched among the same
- * number of recent sessions.
- */
-const MAX_LOOKED_AT = 100;
+/** Maximum number of conversations from which a person can choose. */
+const MAX_OFFERED = 100;
 /** Maximum number of stored sessions that are read, including the sessions that are not shown. */
 const MAX_STORED = 10_000;
 const MAX_TITLE = 60;
@@ -83,7 +81,7 @@ export async function findSession(
   { onlyTalks = false } = {},
 ): Promise<Session> {
   if (id !== '') return sessionOf(sessions, LOCAL_USER, id);
-  for await (const session of usedSessions(sessions, LOCAL_USER, MAX_LOOKED_AT)) {
+  for await (const session of usedSessions(sessions, LOCAL_USER)) {
     if (workspaceOf(session) !== folder) continue;
     if (!onlyTalks || isConversation(session)) return session;
   }
@@ -110,13 +108,13 @@ export async function* sessionKeys(
 }
 
 /**
- * Yields at most `limit` sessions of a user, the most recent first. Leaves out sessions in which nothing was sent, and
+ * Yields at most `limit` sessions of a user, by default all, the most recent first. Leaves out sessions in which nothing was sent, and
  * the sessions of helpers, which are parts of other sessions.
  */
 export async function* usedSessions(
   sessions: SessionStore,
   user: string,
-  limit: number,
+  limit = Infinity,
 ): AsyncGenerator<Session> {
   let left = limit;
   let listed = 0;
@@ -143,6 +141,25 @@ export async function sessionOf(
 export function workspaceOf(session: Session | undefined): string | undefined {
   const folder = session?.state[WORKSPACE_KEY];
   return typeof folder === 'string' ? folder : undefined;
+}
+
+/**
+ * Returns the folder in which to resume the session: its own folder or, if none is stored, the current folder `here`.
+ * Throws if `--workspace` (`given`) names another folder, because a session keeps its folder.
+ */
+export async function folderToResume(
+  session: Session,
+  given: readonly string[],
+  here: string,
+): Promise<string> {
+  const own = workspaceOf(session);
+  if (own === undefined || own === here) return here;
+  if (given.length > 0) {
+    throw usageError(
+      `the session works in ${word(own)}: leave out --workspace (or PARLEY_WORKSPACE)`,
+    );
+  }
+  return workspaceFolder(own);
 }
 
 /**
@@ -182,7 +199,7 @@ function isSaid(content: Session['events'][number]['content']): boolean {
 /** Returns the conversations to choose from, the most recent first. */
 export async function recentSessions(sessions: SessionStore): Promise<ResumableSession[]> {
   const items: ResumableSession[] = [];
-  for await (const session of usedSessions(sessions, LOCAL_USER, MAX_LOOKED_AT)) {
+  for await (const session of usedSessions(sessions, LOCAL_USER)) {
     if (!isConversation(session)) continue;
     const folder = workspaceOf(session);
     const place = folder === undefined ? '' : ` in ${word(folder)}`;
@@ -192,6 +209,7 @@ export async function recentSessions(sessions: SessionStore): Promise<ResumableS
       when: localTime(session.updatedAt),
       preview: previewOf(session),
     });
+    if (items.length === MAX_OFFERED) break;
   }
   return items;
 }

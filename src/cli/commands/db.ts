@@ -114,7 +114,7 @@ async function copy(
     throw usageError('parley db import copies a SQLite file: use sqlite:PATH');
   const keys = secretKeyOptions(environment);
   const { secretKeyFile: _, ...to } = keys;
-  const tasks = await importSqlite(place.file, url, {
+  const { tasks, already } = await importSqlite(place.file, url, {
     from: keys,
     to,
     logger: createLog(environment),
@@ -125,5 +125,8 @@ async function copy(
   const sessionFile = sessionsFile(place.file);
   const sessions = existsSync(sessionFile) ? await importSessions(sessionFile, url) : 0;
   if (json) sayJson({ tasks, sessions });
-  else say(`The database has all ${tasks} tasks and ${sessions} sessions of ${place.file}.`);
+  else {
+    const done = `The database has all ${tasks} tasks and ${sessions} sessions of ${place.file}.`;
+    say(already ? `The tasks were already imported. ${done}` : done);
+  }
 }

@@ -31,7 +31,15 @@ import {
   runFrom,
 } from '../program/command.ts';
 import { EXIT, ExitError, usageError } from '../program/exit.ts';
-import { choice, listOption, option, toggle, type Values, wholeNumber } from '../program/flags.ts';
+import {
+  choice,
+  type Flag,
+  listOption,
+  option,
+  toggle,
+  type Values,
+  wholeNumber,
+} from '../program/flags.ts';
 import { createLog } from '../program/log.ts';
 import { timeOf } from '../program/render.ts';
 import { storeLocation } from '../program/store-location.ts';
@@ -55,12 +63,16 @@ const DAY_MS = 86_400_000;
 const MAX_EXPIRY_DAYS = 3650;
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
+/**
+ * Returns the flag without its environment variable. What concerns one key must be typed: PARLEY_NAME and
+ * PARLEY_WORKSPACE, for example, are for other commands.
+ */
+function typedOnly<F extends Flag>(flag: F) {
+  return { ...flag, variable: false } as const;
+}
+
 const COMMON = {
-  workspace: {
-    ...option('NAME', `The workspace; by default "${DEFAULT_WORKSPACE}".`),
-    // PARLEY_WORKSPACE is a folder for the coding agent.
-    variable: false,
-  },
+  workspace: typedOnly(option('NAME', `The workspace; by default "${DEFAULT_WORKSPACE}".`)),
   store: option(
     'S',
     'The same value as --store of parley gateway: sqlite:PATH or postgres://…. By default, the store in the data folder.',
@@ -71,26 +83,30 @@ const COMMON = {
 type KeysInput = Pick<CommandInput<typeof COMMON>, 'values' | 'environment'>;
 
 const BUDGET_FLAGS = {
-  'budget-tokens': option('N', 'The maximum number of tokens.'),
-  'budget-amount': option('AMOUNT', 'The maximum cost.'),
-  'budget-currency': option('CODE', 'The currency of the amount; USD by default.'),
-  'budget-period': choice(
-    'PERIOD',
-    BUDGET_PERIODS,
-    'The period of the budget: day, month (the default) or total.',
+  'budget-tokens': typedOnly(option('N', 'The maximum number of tokens.')),
+  'budget-amount': typedOnly(option('AMOUNT', 'The maximum cost.')),
+  'budget-currency': typedOnly(option('CODE', 'The currency of the amount; USD by default.')),
+  'budget-period': typedOnly(
+    choice(
+      'PERIOD',
+      BUDGET_PERIODS,
+      'The period of the budget: day, month (the default) or total.',
+    ),
   ),
 } as const;
 
 const create = defineCommand({
   about: `Creates a key and prints it once. The possible scopes are ${SCOPES.join(', ')}, and * for all.`,
   flags: {
-    name: option('TEXT', 'What the key is for. Required.'),
-    scope: listOption('SCOPE', `A permission; by default ${DEFAULT_SCOPES.join(', ')}.`),
-    expires: option(
-      'WHEN',
-      'When the key expires: a time (2027-01-31T00:00:00Z) or a number of days (30d).',
+    name: typedOnly(option('TEXT', 'What the key is for. Required.')),
+    scope: typedOnly(listOption('SCOPE', `A permission; by default ${DEFAULT_SCOPES.join(', ')}.`)),
+    expires: typedOnly(
+      option(
+        'WHEN',
+        'When the key expires: a time (2027-01-31T00:00:00Z) or a number of days (30d).',
+      ),
     ),
-    rate: option('N', 'The maximum number of requests per minute.'),
+    rate: typedOnly(option('N', 'The maximum number of requests per minute.')),
     ...BUDGET_FLAGS,
     ...COMMON,
   },
@@ -148,18 +164,21 @@ const set = defineCommand({
   about:
     'Changes the settings of a key. Only the given settings change. A running gateway usually applies them within a second. The key keeps its secret and its spending.',
   flags: {
-    name: option('TEXT', 'What the key is for.'),
-    scope: listOption('SCOPE', 'The permissions. They replace all permissions that the key has.'),
-    expires: option(
-      'WHEN',
-      'When the key expires: a time (2027-01-31T00:00:00Z), a number of days (30d), or the word never.',
+    name: typedOnly(option('TEXT', 'What the key is for.')),
+    scope: typedOnly(
+      listOption('SCOPE', 'The permissions. They replace all permissions that the key has.'),
     ),
-    rate: option(
-      'N',
-      'The maximum number of requests per minute. The word none removes the limit.',
+    expires: typedOnly(
+      option(
+        'WHEN',
+        'When the key expires: a time (2027-01-31T00:00:00Z), a number of days (30d), or the word never.',
+      ),
+    ),
+    rate: typedOnly(
+      option('N', 'The maximum number of requests per minute. The word none removes the limit.'),
     ),
     ...BUDGET_FLAGS,
-    'no-budget': toggle('Remove the budget.'),
+    'no-budget': typedOnly(toggle('Remove the budget.')),
     ...COMMON,
   },
   examples: [

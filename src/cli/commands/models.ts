@@ -1,8 +1,8 @@
 /** `parley models`: lists the models that can be reached. */
 import { offered, reachableServers } from '../../agent/internal/index.ts';
-import { defaultModelName } from '../../agent/index.ts';
 import { allServers } from '../../agent/providers/index.ts';
 import { CODER_VARIABLES } from '../coder/flags.ts';
+import { modelInUse } from '../coder/model-in-use.ts';
 import { defineCommand } from '../program/command.ts';
 import { settingsFor } from '../program/settings.ts';
 import { usageError } from '../program/exit.ts';
@@ -33,7 +33,7 @@ export default defineCommand({
       throw usageError(`there is no provider ${JSON.stringify(only)}: use one of ${known}`);
     }
     const servers = await reachableServers(wanted, { timeoutMs: TIMEOUT_MS });
-    const current = settings.model ?? defaultModelName(environment);
+    const { name: current } = modelInUse(undefined, settings, environment);
     const models = servers.flatMap(({ prefix, models }) =>
       offered(models).map(({ id, contextWindow, isLoaded, hasTools }) => ({
         name: `${prefix}:${id}`,

@@ -12,6 +12,7 @@ import {
   extensionMetadata,
   type ToolCall,
 } from '../../protocol/development-tool/index.ts';
+import type { Part } from '../../protocol/index.ts';
 import { createHandler, memoryStore, type Logger } from '../../tasks/index.ts';
 import { causeIn, rememberCauses } from '../coder/causes.ts';
 import {
@@ -20,11 +21,12 @@ import {
   CONTINUE_AND_RESUME,
   CONTINUE_FLAG,
   SESSION_STORE_FLAG,
+  WORKSPACE_FLAG,
 } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { choice, option } from '../program/flags.ts';
-import { onInterrupt, onReaderGone } from '../program/process-end.ts';
+import { onInterrupt, onOutputGone } from '../program/process-end.ts';
 import { createLog } from '../program/log.ts';
 import { createPromptPrinter, FORMATS, type PromptResult } from '../coder/prompt-output.ts';
 import { followTurn, isApproval, type TurnOutcome } from '../coder/prompt-turn.ts';
@@ -32,7 +34,7 @@ import { withImages } from '../coder/prompt-images.ts';
 import { readStandardInput } from '../program/standard-input.ts';
 import { storeLocation } from '../program/store-location.ts';
 import { complain, note, word } from '../program/terminal.ts';
-import { workspaceFolder, workspaceFolders } from '../program/workspace-folder.ts';
+import { onlyWorkspaceFolder } from '../program/workspace-folder.ts';
 
 const NO_PROMPT = 'the prompt is empty: add one, for example parley -p "list src"';
 
@@ -40,7 +42,7 @@ const FLAGS = {
   prompt: {
     ...option(
       'PROMPT',
-      'The prompt. Standard input is appended to it. If the prompt is -, only standard input is read.',
+      'The prompt. Standard input is appended to it, only as text: mentions, paths of images and commands in it have no effect. If the prompt is -, only standard input is sent.',
     ),
     short: 'p',
     optional: true,
@@ -59,6 +61,7 @@ const FLAGS = {
     optional: true,
   },
   ...CODER_FLAGS,
+  workspace: WORKSPACE_FLAG,
   store: SESSION_STORE_FLAG,
 } as const;
 
@@ -66,7 +69,7 @@ type Settings = CommandInput<typeof FLAGS>;
 
 export default defineCommand({
   about:
-    'Runs one turn and prints the answer. Tool calls that need an approval are denied, because there is no person to ask. --approval and the policy in settings.json determine which calls need an approval. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a call was denied, 130 interrupted.',
+    'Runs one turn and prints the answer. Tool calls that need an approval are denied, because there is no person to ask. --approval and the policy in settings.json determine which calls need an approval. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a call needed an approval and was denied (a call that a rule or plan mode forbids does not count), 130 interrupted.',
   flags: FLAGS,
   variables: CODER_VARIABLES,
   examples: [
@@ -82,14 +85,14 @@ export default defineCommand({
 async function run(settings: Settings): Promise<number> {
   const { values, environment } = settings;
   if (values.prompt === undefined) throw usageError(NO_PROMPT);
-  const prompt = await promptOf(values.prompt);
+  const { typed, piped } = await promptOf(values.prompt);
   const interrupted = new AbortController();
   const stop = (): void => {
     if (interrupted.signal.aborted) process.exit(EXIT.interrupted);
     interrupted.abort();
   };
   onInterrupt(stop);
-  onReaderGone(() => interrupted.abort());
+  onOutputGone(() => interrupted.abort());
   process.on('SIGTERM', stop);
   process.on('SIGHUP', stop);
 
@@ -119,8 +122,9 @@ async function run(settings: Settings): Promise<number> {
 
   const { denialOf } = await import('../coder/denial.ts');
   const printer = createPromptPrinter(values.output ?? 'text');
+  const { mode, rules } = coder;
   const denied = (call: ToolCall): void => {
-    if (isApproval(call)) complain(denialOf(call, coder.mode, root, environment));
+    if (isApproval(call)) complain(denialOf(call, { mode, root, rules }, environment));
     else
       complain(
         `nobody could be asked, so this question was not answered: "${word(call.description ?? call.tool_name)}"`,
@@ -130,7 +134,7 @@ async function run(settings: Settings): Promise<number> {
   const contextId = resumed?.id ?? randomUUIDv7();
   if (!resumed) await openOneOff(sessions, contextId, root);
   const metadata = extensionMetadata({ workspace_path: root });
-  const content = await withImages(prompt);
+  const content = await contentOf(typed, piped);
   const first = agent.stream(content, { contextId, metadata, extensions: [EXTENSION_URI] });
   const outcome = await followTurn(agent, first, { ...printer, denied }, interrupted.signal);
   printer.end(await resultOf(outcome, sessions, contextId));
@@ -146,16 +150,13 @@ async function whereToWork(
   { workspace, continue: continues, ...values }: Settings['values'],
   sessions: SessionStore,
 ): Promise<{ readonly root: string; readonly resumed: Session | undefined }> {
-  const [here = '', ...others] = await workspaceFolders(workspace);
-  if (others.length > 0)
-    throw usageError('parley -p works in one folder: use --workspace only once');
+  const here = await onlyWorkspaceFolder('parley -p', workspace);
   if (continues && values.resume !== undefined) throw usageError(CONTINUE_AND_RESUME);
   const resume = values.resume ?? (continues ? '' : undefined);
   if (resume === undefined) return { root: here, resumed: undefined };
-  const { findSession, workspaceOf } = await import('../coder/stored-sessions.ts');
+  const { findSession, folderToResume } = await import('../coder/stored-sessions.ts');
   const resumed = await findSession(sessions, resume, here);
-  const before = workspace.length > 0 ? undefined : workspaceOf(resumed);
-  const root = before === undefined ? here : await workspaceFolder(before);
+  const root = await folderToResume(resumed, workspace, here);
   if (root !== here) note(`This session works in ${root}.`);
   return { root, resumed };
 }
@@ -169,13 +170,36 @@ async function openOneOff(sessions: SessionStore, id: string, root: string): Pro
   await sessions.open(localSession(id), { [WORKSPACE_KEY]: root, [ONE_OFF_KEY]: true });
 }
 
-/** Returns the given prompt, followed by standard input. If `given` is `-` or empty, returns only standard input. */
-async function promptOf(given: string): Promise<string> {
-  const alone = given === '-' || given === '';
+interface Prompt {
+  readonly typed: string;
+  /** The content of standard input. */
+  readonly piped: string;
+}
+
+/** Returns the given prompt and standard input. If `given` is `-`, nothing was typed. */
+async function promptOf(given: string): Promise<Prompt> {
   const piped = await readStandardInput();
-  const prompt = [alone ? '' : given, piped].filter((text) => text.trim() !== '').join('\n\n');
-  if (prompt === '') throw usageError(NO_PROMPT);
+  const prompt = { typed: given === '-' ? '' : given, piped };
+  if (`${prompt.typed}${piped}`.trim() === '') throw usageError(NO_PROMPT);
   return prompt;
+}
+
+/**
+ * Returns the content of the message. Only the typed text may name files to read. Standard input may contain text of
+ * other people, such as an issue or a log, so it is sent as a quoted part.
+ */
+async function contentOf(typed: string, piped: string): Promise<readonly Part[]> {
+  const parts: Part[] = [];
+  if (typed.trim() !== '') {
+    const found = await withImages(typed);
+    parts.push(...(typeof found === 'string' ? [{ kind: 'text' as const, text: found }] : found));
+  }
+  if (piped.trim() !== '') {
+    const { quotedText } = await import('../../coder/index.ts');
+    // Models that get all parts as one text need an empty line between them.
+    parts.push(quotedText(parts.length === 0 ? piped : `\n\n${piped}`));
+  }
+  return parts;
 }
 
 /**

@@ -14,6 +14,7 @@ import {
   CODER_VARIABLES,
   CONTINUE_AND_RESUME,
   CONTINUE_FLAG,
+  WORKSPACE_FLAG,
 } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { dataFolder } from '../program/data-folder.ts';
@@ -39,10 +40,11 @@ import { openHistory } from '../coder/prompt-history.ts';
 import { type StoreLocation, storeLocation } from '../program/store-location.ts';
 import { note } from '../program/terminal.ts';
 import { chosenTheme, PLAIN_FLAG, THEME_FLAG } from '../program/theme.ts';
-import { workspaceFolder, workspaceFolders } from '../program/workspace-folder.ts';
+import { onlyWorkspaceFolder } from '../program/workspace-folder.ts';
 
 export const TERMINAL_FLAGS = {
   ...CODER_FLAGS,
+  workspace: WORKSPACE_FLAG,
   continue: CONTINUE_FLAG,
   resume: {
     ...option('ID', 'Resume this session. Without an ID, choose one from a list.'),
@@ -115,14 +117,14 @@ async function run(settings: Settings): Promise<number> {
   const { log, causeOf } = rememberCauses(createLog(environment, path.join(folder, LOG_FILE)));
   const { notify, notices } = createOwnerNotices();
   const place = storeLocation(values, environment, 'coder');
-  const roots = await workspaceFolders(values.workspace);
+  const here = await onlyWorkspaceFolder('the terminal UI', values.workspace);
   const theme = await chosenTheme(values.theme, environment);
   const { startTui } = await import('../../tui/index.ts');
   await using open = new AsyncDisposableStack();
   open.defer(() => log.flush());
   const isNew = values.resume === undefined && !values.continue;
-  const chosen = isNew ? undefined : await choose(settings, place, theme);
-  if (chosen?.root !== undefined) roots.splice(0, roots.length, chosen.root);
+  const chosen = isNew ? undefined : await choose(settings, here, place, theme);
+  const root = chosen?.root ?? here;
 
   let opened: OpenedLive | undefined;
   async function start(): Promise<LiveSession> {
@@ -137,7 +139,7 @@ async function run(settings: Settings): Promise<number> {
     const setup = {
       values,
       environment,
-      roots,
+      roots: [root] as const,
       place,
       sessions,
       address,
@@ -193,7 +195,7 @@ async function run(settings: Settings): Promise<number> {
     }));
   }
 
-  const shell = open.use(personShell(roots[0] ?? '', environment));
+  const shell = open.use(personShell(root, environment));
   const opening = start();
   const end = onProcessEnd(log, () => opening.then(() => opened?.live.close()), {
     terminal: true,
@@ -214,11 +216,11 @@ async function run(settings: Settings): Promise<number> {
     },
     history: openHistory(folder),
     editor: personsEditor(environment),
-    files: filesIn(roots[0] ?? ''),
+    files: filesIn(root),
     shell,
     checkpoints: checkpointList(
       async () => (await opening, opened!.coder.workspaces),
-      roots[0] ?? '',
+      root,
       () => opened?.sessionId,
     ),
     environment,
@@ -248,17 +250,18 @@ async function tlsReader(values: Settings['values']): Promise<() => TlsPair | un
 
 interface Resumed {
   readonly id: string;
-  /** The session's folder, or undefined if `--workspace` is given or no folder is stored. */
-  readonly root: string | undefined;
+  /** The folder in which the session works. */
+  readonly root: string;
 }
 
 /** Returns the session that the user named, chose or continues. Returns undefined to start a new session. */
 async function choose(
   { values: { resume = '', plain, workspace, continue: continues } }: Settings,
+  here: string,
   place: StoreLocation,
   theme: string | undefined,
 ): Promise<Resumed | undefined> {
-  const [{ pickSession }, { openSessions }, { findSession, recentSessions, workspaceOf }] =
+  const [{ pickSession }, { openSessions }, { findSession, folderToResume, recentSessions }] =
     await Promise.all([
       import('../../tui/index.ts'),
       import('../coder/setup.ts'),
@@ -275,11 +278,8 @@ async function choose(
       id = await pickSession(found, { theme });
       if (id === undefined) return undefined;
     }
-    const here = await workspaceFolder(workspace[0] ?? '.');
     const session = await findSession(sessions, id, here, { onlyTalks: true });
-    const before = workspace.length > 0 ? undefined : workspaceOf(session);
-    const root = before === undefined ? undefined : await workspaceFolder(before);
-    return { id: session.id, root };
+    return { id: session.id, root: await folderToResume(session, workspace, here) };
   } finally {
     await sessions.close();
   }

@@ -95,15 +95,17 @@ function helpOf<F extends Flags>(command: string, options: CommandOptions<F>): s
 /** Returns the lines about the environment variables of flags. */
 function variablesLine(flags: Flags): string[] {
   const names = Object.keys(flags);
-  const without = names.filter((name) => flags[name]?.variable === false);
-  const first = names.find((name) => !without.includes(name));
+  const having = names.filter((name) => flags[name]?.variable !== false);
+  const without = names.filter((name) => !having.includes(name));
+  const [first] = having;
   if (first === undefined) return [];
-  const except =
-    without.length === 0 ? '' : ` except ${without.map((name) => `--${name}`).join(' and ')}`;
+  const listed = (list: readonly string[]) => list.map((name) => `--${name}`).join(' and ');
+  const which =
+    without.length > having.length
+      ? `Only ${listed(having)} also have`
+      : `Each flag${without.length === 0 ? '' : ` except ${listed(without)}`} also has`;
   return [
-    dim(
-      `Each flag${except} also has an environment variable, for example ${variableOf(first)} for --${first}.`,
-    ),
+    dim(`${which} an environment variable, for example ${variableOf(first)} for --${first}.`),
     '',
   ];
 }
@@ -118,10 +120,10 @@ export function flagRows(flags: Flags): string[] {
 }
 
 /** Returns a flag as the help shows it: `-p, --prompt TEXT`, `--resume [ID]`, `--workspace DIR …`. */
-function spelled(name: string, { short, value, optional, multiple }: Flag): string {
+function spelled(name: string, { short, value, optional, multiple, once }: Flag): string {
   const flag = short === undefined ? `--${name}` : `-${short}, --${name}`;
   const shown = value !== undefined && optional === true ? `[${value}]` : value;
-  return `${flag}${shown === undefined ? '' : ` ${shown}`}${multiple === true ? ' …' : ''}`;
+  return `${flag}${shown === undefined ? '' : ` ${shown}`}${multiple === true && once !== true ? ' …' : ''}`;
 }
 
 /** One entry of a list of commands. Its module is loaded only when the command runs. */

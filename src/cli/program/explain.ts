@@ -1,5 +1,6 @@
 /** Converts an error to an exit code and one line with the next step for the user. */
 import { reasonOf, StoreError } from '../../base/index.ts';
+import { NoHomeError } from '../../base/system/index.ts';
 import { ConnectionError, StreamInterruptedError } from '../../client/index.ts';
 import { SettingsError } from '../../coder/settings/index.ts';
 import { isAlreadyResolved } from '../../protocol/development-tool/index.ts';
@@ -56,7 +57,9 @@ export function explain(error: unknown): { readonly code: number; readonly line:
       : (NEXT[error.kind] ?? 'check the arguments');
     return { code: EXIT.failed, line: `${word(error.message)} (${error.code}): ${next}` };
   }
-  if (error instanceof SettingsError) return { code: EXIT.usage, line: error.message };
+  if (error instanceof SettingsError || error instanceof NoHomeError) {
+    return { code: EXIT.usage, line: error.message };
+  }
   if (process.env['PARLEY_LOG_LEVEL'] === 'debug' && error instanceof Error && error.stack) {
     process.stderr.write(`${error.stack}\n`);
   }

@@ -12,6 +12,8 @@ import { usageError } from './exit.ts';
 export interface Flag {
   readonly type: 'string' | 'boolean';
   readonly multiple?: boolean;
+  /** Whether the command accepts at most one value, although the flag is parsed as a list. The help shows this. */
+  readonly once?: boolean;
   /** The one-letter form of the flag. */
   readonly short?: string;
   /** Whether the value may be omitted. An omitted value is the empty string. */

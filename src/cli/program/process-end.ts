@@ -6,15 +6,20 @@ import type { ServerLog } from './log.ts';
 import { complain } from './terminal.ts';
 
 let respond = (): void => process.exit(EXIT.interrupted);
-let leave = (): void => process.exit(EXIT.done);
+let leave: (() => void) | undefined;
+/** Why standard output cannot be written. Node resets the `errored` of standard output before it emits the error. */
+let unwritten: Error | undefined;
 
 /** Replaces the action of Ctrl-C. By default, Ctrl-C ends the process. */
 export function onInterrupt(what: () => void): void {
   respond = what;
 }
 
-/** Replaces the action when the reader of standard output has closed it. `what` may be called more than once. */
-export function onReaderGone(what: () => void): void {
+/**
+ * Replaces the action when standard output can no longer be written. By default, this ends the process. `what` may be
+ * called more than once.
+ */
+export function onOutputGone(what: () => void): void {
   leave = what;
 }
 
@@ -22,19 +27,21 @@ export function onReaderGone(what: () => void): void {
 export function listenForInterrupt(): void {
   process.on('SIGINT', () => respond());
   process.stdout.on('error', (error) => {
-    if (systemCode(error) === 'EPIPE') leave();
+    unwritten ??= error;
+    const isClosed = systemCode(error) === 'EPIPE';
     // The handler of `onProcessEnd` closes the server or restores the screen first.
-    else if (process.listenerCount('uncaughtException') > 0) throw error;
-    else endIfUnwritten();
+    if (!isClosed && process.listenerCount('uncaughtException') > 0) throw error;
+    if (leave) return leave();
+    endIfUnwritten();
+    process.exit(EXIT.done);
   });
 }
 
 /** Ends the process with an error if standard output could not be written, for example because the disk is full. */
 export function endIfUnwritten(): void {
-  const { errored } = process.stdout;
-  if (!errored || systemCode(errored) === 'EPIPE') return;
+  if (!unwritten || systemCode(unwritten) === 'EPIPE') return;
   complain(
-    `cannot write standard output (${reasonOf(errored)}), so the output is incomplete: write it to another place`,
+    `cannot write standard output (${reasonOf(unwritten)}), so the output is incomplete: write it to another place`,
   );
   process.exit(EXIT.failed);
 }
@@ -93,7 +100,7 @@ export function onProcessEnd(
   if (terminal) {
     silenceLibraries(log);
     process.on('SIGHUP', () => stop(EXIT.interrupted));
-    onReaderGone(() => stop(EXIT.interrupted));
+    onOutputGone(() => stop(EXIT.interrupted));
   }
   logRejections(log);
   process.on('uncaughtException', (error) => {

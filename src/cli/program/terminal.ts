@@ -68,7 +68,7 @@ export function quoted(argument: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : singleQuoted(text);
 }
 
-/** Waits until all output has been written. */
+/** Waits until all output has been written, and the errors of failed writes have been emitted. */
 export async function flushed(): Promise<void> {
   const drain = (stream: Stream) =>
     new Promise<void>((resolve) => {
@@ -76,4 +76,6 @@ export async function flushed(): Promise<void> {
       else stream.write('', () => resolve());
     });
   await Promise.all([drain(process.stdout), drain(process.stderr)]);
+  // An error is emitted one tick after the write has failed.
+  await new Promise((resolve) => setImmediate(resolve));
 }

@@ -9,6 +9,13 @@ export async function workspaceFolders(given: readonly string[]): Promise<string
   return [...new Set(await Promise.all(folders.map((folder) => workspaceFolder(folder))))];
 }
 
+/** Returns the real path of the folder to work in. Throws if several are given: `what` works in only one. */
+export async function onlyWorkspaceFolder(what: string, given: readonly string[]): Promise<string> {
+  const [folder = '', ...others] = await workspaceFolders(given);
+  if (others.length === 0) return folder;
+  throw usageError(`${what} works in one folder: use --workspace only once`);
+}
+
 export async function workspaceFolder(folder: string): Promise<string> {
   try {
     const found = await realpath(folder);

@@ -3,7 +3,6 @@
  * process that continues the session. Rules that are saved for later sessions are only in the user's settings.
  */
 import { createHash } from 'node:crypto';
-import * as z from 'zod';
 import type { MutableState } from '../../agent/index.ts';
 import { revealedLine } from './approvals.ts';
 import { SHELL_TOOL } from './policy.ts';
@@ -15,11 +14,12 @@ import { PolicyRule } from './rule.ts';
  */
 const KEY = 'coder.permissions';
 const MAX_GRANTS = 500;
-const Grants = z.array(PolicyRule);
 
-/** Returns the rules of a session, oldest first. */
+/** Returns the rules of a session, oldest first. A rule that is not valid is left out. */
 export function grantsIn(state: Pick<MutableState, 'get'>): readonly PolicyRule[] {
-  return Grants.safeParse(state.get(KEY)).data ?? [];
+  const stored = state.get(KEY);
+  if (!Array.isArray(stored)) return [];
+  return stored.flatMap((each) => PolicyRule.safeParse(each).data ?? []);
 }
 
 export function addGrants(state: MutableState, rules: readonly PolicyRule[]): void {

@@ -95,6 +95,11 @@ test('a line that a rule could not tell from others is only allowed once', () =>
     'sudo fi',
     'time do < x case',
     'sort < x',
+    'python3 - <<E\nprint(1)\nE',
+    'python3 - <<< x',
+    'git log | python3 -',
+    'cd vendor && npm test',
+    'env -C vendor npm test',
   ]) {
     assert.deepEqual(ids(askedShell(line)), ['proceed_once', 'cancel'], line);
     assert.deepEqual(grantFrom('proceed_always', askedShell(line)), [], line);
@@ -178,6 +183,21 @@ test('a name that matches others as a pattern cannot be allowed for good', () =>
     const mcp = asked(strange, {}, { kind: 'mcp', server, tool: 'search' });
     assert.deepEqual(grantFrom('proceed_always_server', mcp), [], server);
     assert.deepEqual(grantFrom('proceed_always_and_save', mcp), [], server);
+    assert.deepEqual(ids(mcp), ['proceed_once', 'cancel'], server);
+  }
+});
+
+test('an option that would add an invalid rule is not offered', () => {
+  const generic: Preview = { kind: 'generic', description: '' };
+  const long = askedShell(`echo ${'x'.repeat(4096)}`);
+  assert.deepEqual(ids(long), ['proceed_once', 'cancel']);
+  assert.deepEqual(grantFrom('proceed_always_and_save', long), []);
+  const outside = asked(WRITE, { path: '../a' }, editOf('../a'));
+  assert.deepEqual(ids(outside), ['proceed_once', 'proceed_always_tool', 'modify', 'cancel']);
+  for (const url of ['https://.example.com/', 'https://a..example.com/']) {
+    const fetched = asked(FETCH, { url }, generic);
+    assert.deepEqual(ids(fetched), ['proceed_once', 'proceed_always_tool', 'cancel'], url);
+    assert.deepEqual(grantFrom('proceed_always_and_save', fetched), [], url);
   }
 });
 

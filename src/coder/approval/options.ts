@@ -3,11 +3,12 @@
  *
  * For the shell, "Always allow" applies to the exact commands of the line. It is offered only if the commands assign no
  * variables and all their words are literal, because a rule for an exact command cannot match anything else. It is not
- * offered if the line has redirections to or from files, because a rule does not contain them, or if it has more than
- * MAX_COMMANDS commands. For a few commands, "Always allow" can also apply to the first words, as in `npm test`. The
- * name of the option shows these words. For other tools, "Always allow" can apply to a file, a host, a helper, the whole
- * tool or an MCP server. It is not offered for a host, an MCP tool or an MCP server whose name has a special meaning in a
- * pattern, because the rule would also match other names.
+ * offered if something else decides what the commands do (shell/permitted.ts), if the line writes files, or if it has
+ * more than MAX_COMMANDS commands. For a few commands, "Always allow" can also apply to the first words, as in `npm
+ * test`. The name of the option shows these words. For other tools, "Always allow" can apply to a file, a host, a
+ * helper, the whole tool or an MCP server. It is not offered for a host, an MCP tool or an MCP server whose name has a
+ * special meaning in a pattern, because the rule would also match other names. No option is offered whose rules would
+ * be invalid (`grantFrom`).
  */
 import { defined, type JsonObject } from '../../base/index.ts';
 import type { ConfirmationOption, FileDiff } from '../../protocol/development-tool/index.ts';
@@ -18,6 +19,7 @@ import {
   helperIn,
   hostOf,
   relative,
+  ruleProblem,
   SHELL_TOOL,
   TASK_TOOL,
   type Subject,
@@ -25,6 +27,7 @@ import {
 import type { PolicyRule } from './rule.ts';
 import { exactCommand, exactPattern, prefixPattern } from '../shell/command-pattern.ts';
 import { parseCommandLine } from '../shell/parse.ts';
+import { describedCommands } from '../shell/permitted.ts';
 import { readsOnlyInput } from '../shell/read-only-commands.ts';
 import type { SimpleCommand } from '../shell/simple-command.ts';
 import type { Preview } from '../tools/tool.ts';
@@ -74,7 +77,14 @@ export function optionsFor(call: CallToApprove): ConfirmationOption[] {
     modify,
     cancel: 'Reject',
   };
-  return Object.entries(names).flatMap(([id, name]) => (name ? [{ id, name }] : []));
+  return Object.entries(names).flatMap(([id, name]) =>
+    name && (!addsRules(id) || grantFrom(id, call).length > 0) ? [{ id, name }] : [],
+  );
+}
+
+/** Returns whether the option adds rules. */
+function addsRules(optionId: string): boolean {
+  return optionId.startsWith('proceed_always');
 }
 
 /**
@@ -90,8 +100,16 @@ export function saves(optionId: string): boolean {
   return optionId.endsWith('_and_save');
 }
 
-/** Returns the rules that an option adds to the session. */
+/**
+ * Returns the rules that an option adds to the session. Returns an empty list if one of them would be invalid, for
+ * example because a command is too long for a pattern.
+ */
 export function grantFrom(optionId: string, call: CallToApprove): readonly PolicyRule[] {
+  const rules = rulesOf(optionId, call);
+  return rules.every((rule) => ruleProblem(rule) === undefined) ? rules : [];
+}
+
+function rulesOf(optionId: string, call: CallToApprove): readonly PolicyRule[] {
   const { tool, preview } = call;
   const server = serverOf(preview);
   switch (optionId) {
@@ -102,7 +120,8 @@ export function grantFrom(optionId: string, call: CallToApprove): readonly Polic
     case 'proceed_always_prefix_and_save':
       return prefixRules(call) ?? [];
     case 'proceed_always_tool':
-      return tool.name === SHELL_TOOL ? [] : [{ tool: tool.name, decision: 'allow' }];
+      if (tool.name === SHELL_TOOL || !isLiteralName(tool.name)) return [];
+      return [{ tool: tool.name, decision: 'allow' }];
     case 'proceed_always_server':
       return server === undefined ? [] : [{ tool: `${server}__*`, decision: 'allow' }];
     default:
@@ -117,7 +136,7 @@ function narrowRules({ tool, args, preview, root }: CallToApprove): PolicyRule[]
     decision: 'allow',
     ...defined({ pattern }),
   });
-  if (tool.name === SHELL_TOOL) return shellRules(args, exactPattern);
+  if (tool.name === SHELL_TOOL) return shellRules(args, root, exactPattern);
   if (preview.kind === 'edit') {
     const files = filesOf(preview.diffs, root);
     return files.length === 0 ? undefined : files.map((file) => allow(literalGlob(file)));
@@ -140,6 +159,7 @@ function prefixRules({ tool, args, root }: CallToApprove): PolicyRule[] | undefi
   if (tool.name !== SHELL_TOOL) return undefined;
   const rules = shellRules(
     args,
+    root,
     (command) =>
       prefixPattern(command, root) ?? (readsOnlyInput(command) ? exactPattern(command) : undefined),
   );
@@ -150,15 +170,18 @@ function prefixRules({ tool, args, root }: CallToApprove): PolicyRule[] | undefi
 
 /**
  * Returns the rules with the pattern of each command of the line. Returns undefined if a command has no pattern, or if
- * the line is empty, has too many commands, has redirections to or from files, or cannot be parsed.
+ * the line is empty, has too many commands, writes files or cannot be parsed, or if permissions may not apply to it.
  */
 function shellRules(
   args: JsonObject,
+  root: string,
   patternOf: (command: SimpleCommand) => string | undefined,
 ): PolicyRule[] | undefined {
-  const { commands, writes, reads, problem } = parseCommandLine(commandOf(args));
-  if (problem !== undefined || writes.length > 0 || reads.length > 0) return undefined;
+  const line = parseCommandLine(commandOf(args));
+  const { commands, writes, problem } = line;
+  if (problem !== undefined || writes.length > 0) return undefined;
   if (commands.length === 0 || commands.length > MAX_COMMANDS) return undefined;
+  if (describedCommands(line, root).length < commands.length) return undefined;
   const patterns = commands.map(patternOf);
   if (!patterns.every((pattern) => pattern !== undefined)) return undefined;
   return [...new Set(patterns)].map((pattern) => ({

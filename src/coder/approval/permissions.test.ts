@@ -151,3 +151,91 @@ test('a permission for edits does not allow reading', () => {
     assert.equal(decision, 'ask');
   }
 });
+
+test('a permission for a command does not count if its input may be other code', () => {
+  const python = shellRule('allow', 'python3 - $');
+  const grants = [python, shellRule('allow', 'cat x $'), shellRule('allow', 'tail -5 $')];
+  for (const line of [
+    'python3 -',
+    'python3 - < /dev/null',
+    'python3 - 2>&1 | tail -5',
+    'cat x | tail -5; python3 -',
+    '(cat x | tail -5) && python3 -',
+  ]) {
+    assert.equal(running(line, [], grants), 'allow', line);
+    assert.equal(running(line, [shellRule('ask', 'python3')], grants), 'allow', line);
+  }
+  for (const line of [
+    'python3 - < x.py',
+    'python3 - <<E\nprint(1)\nE\n',
+    'python3 - <<< "print(1)"',
+    'python3 - < <(cat x)',
+    'exec < x.py; python3 -',
+    'cat x | python3 -',
+    'cat x |& python3 -',
+    'cat x |\npython3 -',
+    'cat x | (tail -5; python3 -)',
+    'cat x | { tail -5; python3 -; }',
+    'cat x | while python3 -; do python3 -; done',
+    'cat x | if python3 -; then cat x; fi',
+    'cat x | ! python3 -',
+    'cat x | time python3 -',
+    "cat x | bash -c 'tail -5; python3 -'",
+    'cat x | tail -5 $(python3 -)',
+    'cat x > >(python3 -)',
+  ]) {
+    assert.equal(running(line, [], grants), 'ask', line);
+    assert.equal(running(line, saved([], python), grants), 'ask', line);
+    // A permission for all commands, and a rule that a person wrote, still count.
+    if (/<|\n/.test(line)) continue;
+    assert.equal(running(line, [], [shellRule('allow')]), 'allow', line);
+  }
+  assert.equal(running('cat x | python3 -', [shellRule('allow', 'python3')], grants), 'allow');
+});
+
+test('a permission for a command does not count in another folder', () => {
+  const grants = ['./build.sh', 'cd vendor', 'pushd vendor', 'env', `cd ${ROOT}`].map((words) =>
+    shellRule('allow', `${words} $`),
+  );
+  // The line is asked about only because of the folder: rules allow the other commands.
+  const rules = ['cd', 'pushd', 'popd', 'env', 'genv', 'sudo', 'find', 'gfind', 'bash'].map(
+    (name) => shellRule('allow', name),
+  );
+  for (const line of [
+    './build.sh',
+    `cd ${ROOT} && ./build.sh`,
+    'env ./build.sh',
+    "find . -exec ./build.sh ';'",
+  ]) {
+    assert.equal(running(line, rules, grants), 'allow', line);
+  }
+  for (const line of [
+    'cd vendor && ./build.sh',
+    'cd; ./build.sh',
+    `cd ${ROOT} vendor; ./build.sh`,
+    `cd "$X" && ./build.sh`,
+    'pushd vendor; ./build.sh',
+    'popd; ./build.sh',
+    "bash -c 'cd vendor && ./build.sh'",
+    'env -C vendor ./build.sh',
+    'genv --chdir=vendor ./build.sh',
+    'sudo -nD vendor ./build.sh',
+    "find . -execdir ./build.sh ';'",
+    "gfind . -okdir ./build.sh ';'",
+  ]) {
+    assert.equal(running(line, rules, grants), 'ask', line);
+    assert.equal(running(line, [...rules, shellRule('allow', './build.sh')], []), 'allow', line);
+  }
+});
+
+test('in another folder, a rule with a pattern does not allow to read a file with a redirection', () => {
+  const rules = [shellRule('allow', 'cd'), shellRule('allow', 'cat')];
+  assert.equal(running('cat < passwd', rules, []), 'allow');
+  assert.equal(running('cd /etc && cat < passwd', rules, []), 'ask');
+});
+
+test('one invalid permission of a session does not affect the others', () => {
+  const stored = [{ tool: 'a', decision: 'perhaps' }, shellRule('allow', 'npm test')];
+  const state = { get: () => stored };
+  assert.deepEqual(grantsIn(state), [shellRule('allow', 'npm test')]);
+});

@@ -15,7 +15,7 @@
  * outside the workspace.
  */
 import { realpathSync } from 'node:fs';
-import { trimEndOf, type JsonObject } from '../../base/index.ts';
+import { trimEndOf, wordIssue, type JsonObject } from '../../base/index.ts';
 import path from 'node:path';
 import { FileError } from '../files/file-error.ts';
 import { compileGlob, isLiteralName, isLiteralPath, matchesName } from '../files/glob-pattern.ts';
@@ -23,7 +23,7 @@ import { comparable, isInside } from '../files/path-rules.ts';
 import { parsePattern } from '../shell/command-pattern.ts';
 import type { Effect, Preview } from '../tools/tool.ts';
 import { hostPattern } from './host-pattern.ts';
-import type { ApprovalMode, PolicyRule } from './rule.ts';
+import { PolicyRule, type ApprovalMode } from './rule.ts';
 import { shellVerdict } from './shell-verdict.ts';
 import {
   answerTo,
@@ -115,7 +115,13 @@ export function rulesFrom(
   };
 }
 
-/** Returns an error message if the rule is invalid, or undefined if it is valid. */
+/** Returns an error message if the value is not a valid rule, or undefined if it is one. */
+export function ruleProblem(value: unknown): string | undefined {
+  const { data, error } = PolicyRule.safeParse(value);
+  return data ? problemOf(data) : error?.issues.map(wordIssue).join('; ');
+}
+
+/** Returns an error message if the rule has no effect, or undefined if it is valid. */
 export function problemOf({ tool, pattern }: PolicyRule): string | undefined {
   if (!/__|[*?]/.test(tool) && !TOOLS.has(tool)) {
     return `unknown tool "${tool}"; use one of ${[...TOOLS].join(', ')}, or a tool of an MCP server as "SERVER__TOOL"`;
@@ -218,7 +224,8 @@ function readingRules(policy: Policy, tool: Subject): Applicable {
  * Returns a function that takes the real path of a file or folder. The function returns whether the result of a tool
  * may contain it. Returns undefined instead if the result may contain all files, or if the tool has another effect than
  * `read`. The rules for the tool and those for `read_file` apply. If a person has approved the call, `approved` is
- * true, and the result may contain files for which a rule asks.
+ * true, and rules that ask about the tool do not count. Rules that ask only about `read_file` still count, because the
+ * person was not asked about these files.
  */
 export function resultFilter(
   policy: Policy,
@@ -226,8 +233,17 @@ export function resultFilter(
   approved: boolean,
 ): ((file: string) => boolean) | undefined {
   if (tool.effect !== 'read') return undefined;
-  const asks = policy.mode !== 'yolo' && !approved;
-  const lists = [applicableTo(policy, tool), readingRules(policy, tool)].filter((applicable) =>
+  const asks = policy.mode !== 'yolo';
+  const own = applicableTo(policy, tool);
+  const answered = (rule: PolicyRule): PolicyRule =>
+    approved && rule.decision === 'ask' && own.rules.includes(rule)
+      ? { ...rule, decision: 'allow' }
+      : rule;
+  const withAnswers = (applicable: Applicable): Applicable => ({
+    ...applicable,
+    rules: applicable.rules.map(answered),
+  });
+  const lists = [withAnswers(own), withAnswers(readingRules(policy, tool))].filter((applicable) =>
     applicable.rules.some(
       (rule) =>
         rule.decision === 'deny' ||
@@ -242,6 +258,14 @@ export function resultFilter(
       const ruled = verdict(applicable, [{ kind, names: [relative(root, file)] }]);
       return ruled?.decision === 'ask' ? !asks : ruled?.decision !== 'deny';
     });
+}
+
+/**
+ * Returns a function that takes the real path of a file. The function returns whether the rules for `read_file` allow
+ * the model to get it without approval. Returns undefined if they allow all files.
+ */
+export function fileFilter(policy: Policy): ((file: string) => boolean) | undefined {
+  return resultFilter(policy, { name: READ_TOOL, effect: 'read' }, false);
 }
 
 /**

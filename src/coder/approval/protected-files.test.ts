@@ -113,6 +113,15 @@ test('files that a rule asks about are shown when a person approved the call, an
   assert.match(String(await yolo('search', { pattern: 'hidden' })), /key=hidden/);
 });
 
+test('when a person approves a search, files that a rule for read_file asks about are not shown', async (t) => {
+  const asks: PolicyRule = { tool: 'search', decision: 'ask' };
+  const call = await protectedBy(t, [asks, rule('read_file', 'ask')], 'ask');
+  assert.equal(await call('search', { pattern: 'key=' }), 'asks');
+  const confirmation = { questionId: 'q', approved: true };
+  const found = await call('search', { pattern: 'key=' }, { confirmation });
+  assert.equal(found, `a.txt:1: key=public\n${NOTE}`);
+});
+
 test('the last rule that matches decides about a file in a result', async (t) => {
   const deep: PolicyRule = { tool: 'search', decision: 'allow', pattern: 'secrets/deep/**' };
   const call = await protectedBy(t, [rule('search', 'deny'), deep], 'yolo');

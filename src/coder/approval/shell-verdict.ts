@@ -1,6 +1,7 @@
 /** The decision of the rules about a command line. */
 import { concerns, covers, parsePattern, type Pattern } from '../shell/command-pattern.ts';
 import { parseCommandLine } from '../shell/parse.ts';
+import { describedCommands, leavesRoot } from '../shell/permitted.ts';
 import type { SimpleCommand } from '../shell/simple-command.ts';
 import { staysInside } from '../shell/workspace-path.ts';
 import type { PolicyRule } from './rule.ts';
@@ -16,21 +17,27 @@ export function shellVerdict(
   root: string,
 ): Ruled | undefined {
   const { rules, grants } = applicable;
-  const { commands, writes, reads, problem } = parseCommandLine(text);
+  const line = parseCommandLine(text);
+  const { commands, writes, reads, problem } = line;
+  const described = describedCommands(line, root);
   const patterns = new Map(
     [...rules, ...grants].map((rule) => [
       rule,
       rule.pattern === undefined ? undefined : parsePattern(rule.pattern),
     ]),
   );
-  const each = commands.map((command) => commandVerdict(applicable, patterns, command, root));
+  const each = commands.map((command) => {
+    const usable = described.includes(command) ? applicable : withoutPatterns(applicable);
+    return commandVerdict(usable, patterns, command, root);
+  });
   const worst = strictest(each);
   if (worst?.decision === 'deny') return worst;
-  const outside = reads.filter((file) => !staysInside(file, root));
+  // In another folder, the path of a redirection leads to another file.
+  const isMoved = leavesRoot(line, root);
+  const outside = reads.filter((file) => isMoved || !staysInside(file, root));
   const redirects = writes.length > 0 || outside.length > 0;
   if (problem === undefined && !redirects && commands.length > 0) return worst;
   // A rule without a pattern applies to every command line, even to a line that cannot be parsed.
-  const isWhole = ({ pattern }: PolicyRule): boolean => pattern === undefined;
   const whole = partVerdict(applicable, isWhole, isNarrower);
   const later = rules.slice(rules.findLastIndex(isWhole) + 1);
   const parsed: (Ruled | undefined)[] = [whole, ...each];
@@ -44,6 +51,15 @@ export function shellVerdict(
     return { decision: 'ask', reason: problem ?? `the command ${effect}` };
   }
   return strictest(parsed.filter((one) => one !== undefined));
+}
+
+function isWhole({ pattern }: PolicyRule): boolean {
+  return pattern === undefined;
+}
+
+/** Leaves out the permissions for some commands. Those for all command lines remain. */
+function withoutPatterns(applicable: Applicable): Applicable {
+  return { ...applicable, grants: applicable.grants.filter(isWhole) };
 }
 
 /**

@@ -1,5 +1,7 @@
 /** /memory: shows and extends the memory of the agent (files/memory.ts). */
 import { addMemory, loadMemory, memoryText, type Memory } from '../files/memory.ts';
+import { policyOf } from '../approval/guard.ts';
+import { fileFilter } from '../approval/policy.ts';
 import { refuseInPlan } from './approval.ts';
 import { argument, CommandError, type CoderCommand, type CommandContext } from './command.ts';
 
@@ -52,7 +54,14 @@ export const memoryCommand: CoderCommand = {
 };
 
 function load({ agent, configFolder, run }: CommandContext): Promise<Memory> {
-  return loadMemory({ workspace: agent.root, configFolder, signal: run.signal });
+  const { root, mode, loosest, savedRules } = agent;
+  const policy = policyOf({ root, mode, loosest, rules: savedRules.current() }, run.state);
+  return loadMemory({
+    workspace: root,
+    configFolder,
+    shows: fileFilter(policy),
+    signal: run.signal,
+  });
 }
 
 function listOf({ files, problems }: Memory): string {

@@ -3,6 +3,7 @@
  * cannot override an earlier command.
  */
 import type { Message } from '../../protocol/index.ts';
+import { isQuoted } from '../session/context.ts';
 import type { McpTools } from '../session/mcp-tools.ts';
 import { isTrusted } from '../settings/trust.ts';
 import { approvalCommand } from './approval.ts';
@@ -62,7 +63,7 @@ export function changingCommand(
 export function builtInCommand({
   parts: [first],
 }: Message): Exclude<Typed, { kind: 'text' }> | undefined {
-  if (first?.kind !== 'text') return undefined;
+  if (first?.kind !== 'text' || isQuoted(first)) return undefined;
   const typed = parseTyped(first.text, BUILT_IN);
   return typed.kind === 'text' ? undefined : typed;
 }

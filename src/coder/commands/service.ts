@@ -33,7 +33,7 @@ import { CheckpointError } from '../checkpoints/checkpoints.ts';
 import type { Workspace } from '../files/workspace.ts';
 import { policyOf } from '../approval/guard.ts';
 import { SHELL_TOOL } from '../approval/policy.ts';
-import { mentionsIn, messageContext } from '../session/context.ts';
+import { isQuoted, mentionsIn, messageContext } from '../session/context.ts';
 import { ignoredFile } from '../session/notices.ts';
 import type { ToolCallRequest } from '../session/opening-calls.ts';
 import { sessionOwner } from '../session/session-owner.ts';
@@ -246,7 +246,9 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
         opening: [...shell.map(shellCall), ...(await resourceCalls(parts, agent))],
         parts: (signal, sender) => withContext(parts, agent, signal, sender),
       });
-      if (first?.kind !== 'text' || !first.text.startsWith('/')) return said(message.parts);
+      if (first?.kind !== 'text' || isQuoted(first) || !first.text.startsWith('/')) {
+        return said(message.parts);
+      }
       // Wait for the server's prompts, because an unknown prompt would be treated as text.
       const [, server] = /^\/([^\s/:]+):/.exec(first.text) ?? [];
       if (server !== undefined) await agent.mcp.awaitPrompts(server);
@@ -321,7 +323,9 @@ async function resourceCalls(
   parts: Message['parts'],
   { mcp }: WorkspaceAgent,
 ): Promise<ToolCallRequest[]> {
-  const mentions = parts.flatMap((part) => (part.kind === 'text' ? mentionsIn(part.text) : []));
+  const mentions = parts.flatMap((part) =>
+    part.kind === 'text' && !isQuoted(part) ? mentionsIn(part.text) : [],
+  );
   // This signal is never aborted. `resourceCall` has its own timeout for a slow server.
   const { signal } = new AbortController();
   const calls = mentions.slice(0, MAX_RESOURCES).map((each) => mcp.resourceCall(each, signal));

@@ -26,7 +26,7 @@ async function home(t: TestContext) {
   };
   await mkdir(at('home/repo/app'), { recursive: true });
   const options = { workspace: at('home/repo/app'), configFolder: at('config'), home: at('home') };
-  const load = async (more: Partial<typeof options> = {}) => {
+  const load = async (more: Partial<Parameters<typeof loadMemory>[0]> = {}) => {
     const { files, problems } = await loadMemory({ ...options, ...more });
     return { texts: files.map(({ text }) => text), files, problems };
   };
@@ -94,6 +94,34 @@ test('a link out of the folders is not followed, and said', async (t) => {
   assert.deepEqual(texts, []);
   assert.equal(problems.length, 2);
   assert.match(problems.join('\n'), /AGENTS\.md is outside/);
+});
+
+test('a link is followed to a file of the workspace and to other memory, and to no other file around the workspace', async (t) => {
+  const { put, load, at } = await home(t);
+  await put('home/.ssh/key', 'key');
+  await put('home/repo/notes.md', 'notes of the repository');
+  await put('home/repo/AGENTS.md', 'repo');
+  await put('home/repo/app/docs/agents.md', 'docs');
+  await symlink('docs/agents.md', at('home/repo/app/AGENTS.md'));
+  await symlink('../AGENTS.md', at('home/repo/app/GEMINI.md'));
+  await symlink('../notes.md', at('home/repo/app/CLAUDE.md'));
+  await symlink('../.ssh/key', at('home/repo/CLAUDE.md'));
+  const { texts, problems } = await load();
+  assert.deepEqual(texts, ['docs', 'repo']);
+  assert.equal(problems.length, 2);
+  for (const problem of problems) assert.match(problem, /CLAUDE\.md is outside the workspace/);
+});
+
+test('a file that a rule protects is left out, also through a link; the file of the user is not', async (t) => {
+  const { put, load, at } = await home(t);
+  await put('config/AGENTS.md', 'mine');
+  await put('home/repo/app/secrets/a.md', 'secret');
+  await put('home/repo/app/GEMINI.md', 'app');
+  await symlink('secrets/a.md', at('home/repo/app/AGENTS.md'));
+  const shows = (file: string) => !file.includes('secrets') && !file.includes('config');
+  const { texts, problems } = await load({ shows });
+  assert.deepEqual(texts, ['mine', 'app']);
+  assert.match(problems.join(), /app\/AGENTS\.md: a rule protects it from being read/);
 });
 
 test('long files are cut, and what is nearest comes first when there is too much', async (t) => {

@@ -8,17 +8,19 @@
  * can write to folders such as /tmp, and must not give instructions to the agent. For the same reason, a repository
  * counts only if its `.git` belongs to the user or to the owner of the workspace.
  *
- * The content of these files is sent to the model, so a link must not lead out of the outermost folder. Only the user's
- * memory may be a link to any file. If several files have the same content, only the last one is used.
+ * The content of these files is sent to the model without a call, also in a workspace that the user does not trust. So a
+ * link is followed only to a file in the workspace, or to a file with one of these names in one of these folders. A file
+ * is left out if the rules protect it from being read. Only the user's memory may be a link to any file. If several files
+ * have the same content, only the last one is used.
  */
 import { lstat, realpath } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { systemCode, cutText } from '../../base/index.ts';
 import { writePrivateFile } from '../../base/files/index.ts';
+import { homeFolder } from '../../base/system/index.ts';
 import path from 'node:path';
 import { exclusively } from './exclusive.ts';
 import { FileError } from './file-error.ts';
-import { isInside } from './path-rules.ts';
+import { isInside, isOfSystem } from './path-rules.ts';
 import { readBounded } from './read-bounded.ts';
 
 const NAMES = ['AGENTS.md', 'GEMINI.md', 'CLAUDE.md'];
@@ -54,17 +56,17 @@ export async function loadMemory(options: {
   readonly workspace: string;
   readonly configFolder: string;
   readonly home?: string;
+  /** Returns whether the model may get the file of the workspace with this real path. Default: it may get all files. */
+  readonly shows?: ((file: string) => boolean) | undefined;
   readonly signal?: AbortSignal;
 }): Promise<Memory> {
-  const { configFolder, signal } = options;
+  const { configFolder, shows, signal } = options;
   const workspace = await realpath(options.workspace);
-  const folders = await foldersAround(workspace, options.home ?? homedir());
-  const within = folders[0]!;
+  const folders = await foldersAround(workspace, options.home ?? homeFolder());
   const candidates = [
-    // The user's own file has no `within`, because it may be a link to any other file.
     { file: userMemoryFile(configFolder), scope: 'user' as const },
     ...folders.flatMap((folder) =>
-      NAMES.map((name) => ({ file: path.join(folder, name), scope: 'workspace' as const, within })),
+      NAMES.map((name) => ({ file: path.join(folder, name), scope: 'workspace' as const })),
     ),
   ];
   const files: MemoryFile[] = [];
@@ -72,10 +74,20 @@ export async function loadMemory(options: {
   const paths = new Set<string>();
   const texts = new Set<string>();
   let left = MAX_TOTAL_CHARACTERS;
-  for (const { file, scope, ...limits } of candidates.toReversed()) {
+  for (const { file, scope } of candidates.toReversed()) {
     signal?.throwIfAborted();
     try {
-      const read = await readBounded(file, MAX_FILE_BYTES, limits);
+      const read = await readBounded(file, MAX_FILE_BYTES);
+      if (scope === 'workspace') {
+        const isInWorkspace = isInside(workspace, read.path) && !isOfSystem(read.path);
+        if (!isInWorkspace && !isMemory(read.path, folders)) {
+          const problem = `${file} is outside the workspace: it is a link to ${read.path}`;
+          throw new FileError('outside', problem);
+        }
+        if (shows?.(read.path) === false) {
+          throw new FileError('protected', `${file}: a rule protects it from being read`);
+        }
+      }
       const whole = read.bytes.toString('utf8').replace(/^\ufeff/, '');
       if (whole.trim() === '' || paths.has(read.path) || texts.has(whole)) continue;
       paths.add(read.path);
@@ -95,6 +107,12 @@ export async function loadMemory(options: {
     }
   }
   return { files: files.toReversed(), problems };
+}
+
+/** Returns whether a file of these folders is memory. A file system that ignores case may show its name in other case. */
+function isMemory(real: string, folders: readonly string[]): boolean {
+  const name = path.basename(real).toUpperCase();
+  return folders.includes(path.dirname(real)) && NAMES.some((each) => each.toUpperCase() === name);
 }
 
 /** Returns the files as one text for the system instruction, or undefined if there are no files. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -62,4 +62,25 @@ test('if a folder has too many names, a message says that the rest is ignored', 
   assert.deepEqual(problems, [
     `${folder} has more than 1000 files and folders: the rest is ignored`,
   ]);
+});
+
+test('a file of the workspace is in .parley, not where a link to other files of the workspace leads', async (t) => {
+  const workspace = await mkdtemp(path.join(tmpdir(), 'parley-own-'));
+  t.after(() => rm(workspace, { recursive: true, force: true }));
+  const own = path.join(workspace, '.parley', 'commands');
+  await mkdir(path.join(workspace, 'docs'));
+  await mkdir(own, { recursive: true });
+  await writeFile(path.join(workspace, 'docs', 'ship.md'), 'Ship it.');
+  await writeFile(path.join(own, 'own.md'), 'Own it.');
+  await symlink('own.md', path.join(own, 'alias.md'));
+  await symlink('../../docs/ship.md', path.join(own, 'file.md'));
+  await symlink('../../docs', path.join(own, 'folder'));
+  const { found, problems } = await readOwnFiles(
+    { configFolder: path.join(workspace, 'config'), workspace, trusted: true },
+    { folder: 'commands', what: 'command', depth: 2, max: 10 },
+    ({ text }) => text,
+  );
+  assert.deepEqual([...found.keys()], ['alias', 'own']);
+  assert.equal(problems.length, 2);
+  for (const problem of problems) assert.match(problem, /is outside .*\.parley: the command is/);
 });

@@ -98,10 +98,11 @@ export async function readOwnFiles<T>(
     }
   };
   await load(path.join(configFolder, folder), 'user');
-  // Files of a workspace must be inside the workspace. The user's own folder may contain links to other places.
+  // Files of a workspace must be inside `.parley`, because edits of files elsewhere may need no approval. The user's own
+  // folder may contain links to other places.
   if (trusted) {
-    const real = await realpath(workspace);
-    await load(workspaceOwnFolder(real, folder), 'workspace', real);
+    const root = workspaceOwnFolder(await realpath(workspace), folder);
+    await load(root, 'workspace', path.dirname(root));
   }
   return { found, problems };
 }

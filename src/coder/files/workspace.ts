@@ -19,6 +19,7 @@
 import { constants, type BigIntStats } from 'node:fs';
 import { systemCode } from '../../base/index.ts';
 import { open, type FileHandle } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { openAccess, type Access } from './access.ts';
 import { toFileError, FileError } from './file-error.ts';
 import { canPin, sameFile, type PathHandle } from './path-handle.ts';
@@ -46,6 +47,8 @@ export interface Workspace
   extends Pick<Writer, 'checkWritable'>, Pick<Access, 'roots' | 'locate' | 'show'> {
   /** Returns the real path, or undefined if the path does not exist. */
   realPath(path: string): Promise<string | undefined>;
+  /** Returns the real path of the file that a write to this path changes or creates. */
+  target(path: string): Promise<string>;
   openFile(path: string): Promise<OpenFile>;
   openFolder(path: string): Promise<PathHandle>;
   /**
@@ -117,11 +120,19 @@ export async function openWorkspace(
     }
   }
 
+  async function target(path: string): Promise<string> {
+    const absolute = locate(path);
+    const real = await realPath(absolute);
+    if (real !== undefined || roots.includes(absolute)) return real ?? absolute;
+    return join(await target(dirname(absolute)), basename(absolute));
+  }
+
   return {
     roots,
     locate,
     show,
     realPath,
+    target,
     openFile,
     checkWritable: (path) => writer.checkWritable(path),
 
@@ -162,10 +173,7 @@ export async function openWorkspace(
     },
 
     async exclusively(paths, work) {
-      const keys = await Promise.all(
-        paths.map(async (path) => (await realPath(path)) ?? locate(path)),
-      );
-      return fileTurns.run(keys, work);
+      return fileTurns.run(await Promise.all(paths.map(target)), work);
     },
   };
 }

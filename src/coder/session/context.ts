@@ -6,6 +6,9 @@
  * quoted (`@"my file"`), or its spaces are escaped with backslashes. `\@` is a plain @. A mention of a file that does
  * not exist is left as it is, without an error, because people use @ for other purposes too.
  *
+ * A text part that is marked as quoted (`quotedText`) is only text for the model: it has no mentions, and it is not a
+ * command.
+ *
  * Files in the parts of a message are added in the same way. Images, PDF documents and text are added with their
  * content. Of any other file, and of an image or document that is too large, only the name and the size are added. A
  * `file:` URI in the workspace is read. Other addresses are passed to the model, but never fetched.
@@ -18,7 +21,7 @@ import { cutText, imageType, MAX_IMAGE_BYTES, sizeOf } from '../../base/index.ts
 import { fileURLToPath } from 'node:url';
 import type { ContentPart } from '../../agent/index.ts';
 import { fromA2AParts } from '../../bridge/index.ts';
-import type { Part as A2APart } from '../../protocol/index.ts';
+import type { Part as A2APart, TextPart } from '../../protocol/index.ts';
 import { decide, resultFilter, type Policy, type Subject } from '../approval/policy.ts';
 import { FileError } from '../files/file-error.ts';
 import { binaryKind } from '../files/text.ts';
@@ -37,6 +40,9 @@ const MAX_ENTRIES = 200;
 /** Maximum number of entries of a folder that are read. */
 const MAX_SCANNED = 10_000;
 
+/** The metadata key of quoted text parts. Any client may set it, because it can only reduce what a text does. */
+const QUOTED_KEY = 'parley.quoted';
+
 /** The tools whose rules apply. */
 const READ: Subject = { name: 'read_file', effect: 'read' };
 const LIST: Subject = { name: 'list_directory', effect: 'read' };
@@ -54,6 +60,16 @@ export interface Context {
   readonly problems: readonly string[];
 }
 
+/** Returns a part with text that the sender did not write, such as the content of a pipe. */
+export function quotedText(text: string): TextPart {
+  return { kind: 'text', text, metadata: { [QUOTED_KEY]: true } };
+}
+
+/** Returns whether a part is only text for the model. */
+export function isQuoted({ metadata }: A2APart): boolean {
+  return metadata?.[QUOTED_KEY] === true;
+}
+
 /** Returns the content of a message, with the files that the message mentions or contains. */
 export async function messageContext(
   received: readonly A2APart[],
@@ -63,11 +79,18 @@ export async function messageContext(
 ): Promise<Context> {
   const collector = createCollector(workspace, access, signal);
   const said: ContentPart[] = [];
-  for (const part of fromA2AParts(received)) {
+  for (const each of received) {
+    // An invalid part is left out.
+    const [part] = fromA2AParts([each]);
+    if (!part) continue;
     switch (part.kind) {
       case 'text':
       case 'thought':
         // A peer cannot add thoughts of the agent, so a part that is marked as a thought is treated as text.
+        if (isQuoted(each)) {
+          said.push({ kind: 'text', text: part.text });
+          break;
+        }
         said.push({ kind: 'text', text: part.text.replaceAll('\\@', '@') });
         for (const mention of mentionsIn(part.text)) await collector.mention(mention);
         break;

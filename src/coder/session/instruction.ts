@@ -18,6 +18,8 @@ not what you expected to see.
 interface InstructionOptions {
   readonly workspace: string;
   readonly configFolder: string;
+  /** Returns whether the model may get the file with this real path. Default: it may get all files. */
+  readonly shows?: ((file: string) => boolean) | undefined;
   /** The list of skills. */
   readonly skills?: string | undefined;
   /** The instructions of MCP servers for the use of their tools. */

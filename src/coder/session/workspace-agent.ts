@@ -6,6 +6,7 @@ import { defined, type JsonObject } from '../../base/index.ts';
 import { guardedFetch } from '../../base/net/index.ts';
 import {
   llmAgent,
+  type HookContext,
   type Model,
   type Plugin,
   createRunner,
@@ -18,7 +19,8 @@ import { resolveModel } from '../../agent/internal/index.ts';
 import type { McpServers } from '../../protocol/development-tool/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { CheckpointError, openCheckpoints, type Checkpoints } from '../checkpoints/checkpoints.ts';
-import { guarded, type GuardOptions, type Modes } from '../approval/guard.ts';
+import { guarded, policyOf, type GuardOptions, type Modes } from '../approval/guard.ts';
+import { fileFilter } from '../approval/policy.ts';
 import { openHooks, type CoderHooks } from '../hooks/hooks.ts';
 import { instructionFor } from './instruction.ts';
 import type { FileChanges } from '../approval/file-changes.ts';
@@ -238,10 +240,11 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
       ? [hooks.tool(guarded(search, guard))]
       : [];
   const mcpToolset = hooks.toolset(mcp);
-  const instruction = async () =>
+  const instruction = async ({ state }: Pick<HookContext, 'state'>) =>
     instructionFor({
       workspace: root,
       configFolder,
+      shows: fileFilter(policyOf(guard, state)),
       skills: await mine.skillsText(),
       servers: mcp.instructions(),
     });

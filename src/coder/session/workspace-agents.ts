@@ -226,10 +226,13 @@ export async function openWorkspaceAgents(options: WorkspaceAgentsOptions) {
     const knownRules = ruleChanges.saved.length;
     const trusted = await isTrusted(configFolder, folder);
     const place = { configFolder, workspace: folder, trusted };
-    const { settings, userRules, untrusted } = await loadSettings(place);
-    // The program has already shown this warning for the roots.
+    const { settings, userRules, untrusted, ignored } = await loadSettings(place);
+    // The program has already shown these warnings for the roots.
     if (untrusted !== undefined && !roots.includes(folder)) {
       logger.warn({ file: untrusted }, 'settings ignored: the workspace is not trusted');
+    }
+    for (const problem of roots.includes(folder) ? [] : ignored) {
+      logger.warn({ problem }, 'a saved permission is ignored');
     }
     const mode = autoExecute ? 'yolo' : (options.mode ?? settings.approval ?? 'ask');
     return openWorkspaceAgent({

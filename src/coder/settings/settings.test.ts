@@ -49,6 +49,7 @@ test('without files there are no settings', async (t) => {
     settings: {},
     userRules: 0,
     files: [],
+    ignored: [],
   });
 });
 
@@ -62,12 +63,14 @@ test("a workspace's settings count only when it is trusted", async (t) => {
     settings: { approval: 'ask', model: 'offline' },
     userRules: 0,
     files: [mine],
+    ignored: [],
     untrusted: theirs,
   });
   assert.deepEqual(await loadSettings({ configFolder: config, workspace, trusted: true }), {
     settings: { approval: 'yolo', model: 'offline' },
     userRules: 0,
     files: [mine, theirs],
+    ignored: [],
   });
 });
 
@@ -110,6 +113,67 @@ test("a workspace's settings are its own file, not one that a link leads to", as
   );
   const { untrusted } = await loadSettings({ configFolder: config, workspace, trusted: false });
   assert.equal(untrusted, link);
+});
+
+test("a workspace's settings are in .parley, not where a link to other files of the workspace leads", async (t) => {
+  const { config, workspace } = await folders(t);
+  const own = path.join(workspace, '.parley');
+  await mkdir(path.join(workspace, 'docs'));
+  await writeFile(path.join(workspace, 'docs', 'settings.json'), '{ "approval": "yolo" }');
+  const load = () => loadSettings({ configFolder: config, workspace, trusted: true });
+  await symlink('../docs/settings.json', path.join(own, 'settings.json'));
+  await assert.rejects(load(), /settings\.json is outside .*\.parley/);
+  await rm(own, { recursive: true });
+  await symlink('docs', own);
+  await assert.rejects(load(), /settings\.json is outside .*\.parley/);
+});
+
+test('an invalid permission is reported and ignored, and stays in the file; other invalid rules are errors', async (t) => {
+  const { config, workspace } = await folders(t);
+  const file = path.join(config, 'settings.json');
+  const permission = (more: object) => ({ ...rule('a'), workspace, ...more });
+  const policy = [
+    permission({ pattern: 'x'.repeat(4097) }),
+    rule('first'),
+    permission({ tool: 'fetch_url', pattern: '.example.com' }),
+    permission({ pattern: 'second' }),
+  ];
+  await writeFile(file, JSON.stringify({ policy }, null, 1));
+  const {
+    settings,
+    ignored,
+    userRules: count,
+  } = await loadSettings({ configFolder: config, trusted: false });
+  assert.deepEqual(settings.policy, [policy[1], policy[3]]);
+  assert.equal(count, 2);
+  assert.match(ignored[0]!, /settings\.json:3: policy\.0: this permission is ignored: .*4096/);
+  assert.match(
+    ignored[1]!,
+    /policy\.2: this permission is ignored: "\.example\.com" is not a host/,
+  );
+  await saveRule(config, rule('third'));
+  await removeRules(config, ({ pattern }) => pattern === 'second');
+  const left = [...policy.slice(0, 3), rule('third')];
+  assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), { policy: left });
+  for (const invalid of [
+    { ...policy[0], decision: 'deny' },
+    { ...policy[0], workspace: undefined },
+  ]) {
+    await writeFile(file, JSON.stringify({ policy: [invalid] }));
+    await assert.rejects(
+      loadSettings({ configFolder: config, trusted: false }),
+      /policy\.0\.pattern/,
+    );
+  }
+});
+
+test('an invalid rule is not saved, also if there are no settings yet', async (t) => {
+  const { config } = await folders(t);
+  const invalid: PolicyRule = { tool: 'fetch_url', pattern: 'https://x', decision: 'allow' };
+  for (const each of [invalid, { ...invalid, workspace: '/' }, rule('x'.repeat(4097))]) {
+    await assert.rejects(saveRule(config, each), { name: 'SettingsError' });
+  }
+  await assert.rejects(stat(path.join(config, 'settings.json')), { code: 'ENOENT' });
 });
 
 test('merging appends rules, merges servers and limits by name, and replaces the rest', () => {
@@ -326,7 +390,9 @@ test('if the settings are a link, rules are saved in its target, and the link st
     await removeRules(config, ({ pattern }) => pattern === 'ls');
     assert.ok((await lstat(file)).isSymbolicLink());
     assert.ok((await lstat(target)).isFile());
-    assert.deepEqual(parseSettings(target, await readFile(target, 'utf8')).policy, [rule('pwd')]);
+    assert.deepEqual(parseSettings(target, await readFile(target, 'utf8')).settings.policy, [
+      rule('pwd'),
+    ]);
   }
   assert.match(await readFile(target, 'utf8'), /mine/);
 });

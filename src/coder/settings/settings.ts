@@ -12,13 +12,14 @@ import path from 'node:path';
 import { applyEdits, modify } from 'jsonc-parser';
 import type * as z from 'zod';
 import { isLocalServer } from '../../agent/providers/index.ts';
-import { reasonOf, systemCode } from '../../base/index.ts';
+import { isObject, reasonOf, systemCode } from '../../base/index.ts';
 import { writePrivateFile } from '../../base/files/index.ts';
-import { JsoncError, parseJsonc, problemsIn } from '../../base/jsonc/index.ts';
+import { JsoncError, parseJsonc, problemsIn, type Jsonc } from '../../base/jsonc/index.ts';
 import { exclusively } from '../files/exclusive.ts';
+import { FileError } from '../files/file-error.ts';
 import { OWN_FOLDERS, workspaceOwnFolder } from '../files/own-files.ts';
 import { isThere, readBounded } from '../files/read-bounded.ts';
-import { problemOf } from '../approval/policy.ts';
+import { problemOf, ruleProblem } from '../approval/policy.ts';
 import type { PolicyRule } from '../approval/rule.ts';
 import { Settings } from './schema.ts';
 
@@ -49,6 +50,8 @@ export interface LoadedSettings {
   readonly userRules: number;
   /** The files that the settings came from. */
   readonly files: readonly string[];
+  /** One line for each saved permission that is not valid and was ignored. */
+  readonly ignored: readonly string[];
   /**
    * The path of what was ignored because the workspace is not trusted: the settings file, or the folder of commands,
    * helpers or skills. If there are several, the first of them. Undefined if nothing was ignored.
@@ -74,8 +77,9 @@ export async function loadSettings(options: {
   const userFile = userSettingsFile(configFolder);
   const user = await readSettings(userFile);
   const files = user ? [userFile] : [];
-  const settings = user ?? {};
-  const found = { settings, userRules: settings.policy?.length ?? 0, files };
+  const settings = user?.settings ?? {};
+  const { ignored = [] } = user ?? {};
+  const found = { settings, userRules: settings.policy?.length ?? 0, files, ignored };
   if (workspace === undefined) return found;
 
   const file = workspaceSettingsFile(workspace);
@@ -86,10 +90,16 @@ export async function loadSettings(options: {
     const untrusted = own.find((_, at) => there[at]);
     return { ...found, ...(untrusted !== undefined && { untrusted }) };
   }
-  const own = await readSettings(file, await realpath(workspace));
+  const real = workspaceSettingsFile(await realpath(workspace));
+  const own = await readSettings(file, path.dirname(real));
   if (!own) return found;
-  refuseKeys(file, own);
-  return { ...found, settings: mergeSettings(settings, own), files: [...files, file] };
+  refuseKeys(file, own.settings);
+  return {
+    ...found,
+    settings: mergeSettings(settings, own.settings),
+    files: [...files, file],
+    ignored: [...ignored, ...own.ignored],
+  };
 }
 
 /**
@@ -131,14 +141,56 @@ export function mergeSettings(under: Settings, over: Settings): Settings {
 }
 
 /** Reads a settings file. Returns undefined if it does not exist. `within` is described at `readText`. */
-async function readSettings(file: string, within?: string): Promise<Settings | undefined> {
+async function readSettings(file: string, within?: string): Promise<ParsedSettings | undefined> {
   const text = await readText(file, within);
   return text === undefined ? undefined : parseSettings(file, text);
 }
 
-/** Parses the text of a settings file. `file` is used in error messages. */
-export function parseSettings(file: string, text: string): Settings {
-  return readWith(file, text, Checked);
+interface ParsedSettings {
+  readonly settings: Settings;
+  /** For each rule in `settings.policy`, its place in the policy of the file. */
+  readonly places: readonly number[];
+  /** One line for each ignored permission. */
+  readonly ignored: readonly string[];
+}
+
+/** A permission that applies nowhere. It replaces an invalid permission, so that the places of other rules stay. */
+const NO_PERMISSION: PolicyRule = { tool: '*', decision: 'allow', workspace: '' };
+
+/**
+ * Parses the text of a settings file. `file` is used in error messages. An invalid permission is ignored, because
+ * "Always allow" of an earlier version may have saved it, and it must not stop the program. Any other invalid rule is
+ * an error, because it may be meant to deny something.
+ */
+export function parseSettings(file: string, text: string): ParsedSettings {
+  const json = parsed(file, text);
+  const { value } = json;
+  const ignored: string[] = [];
+  const places: number[] = [];
+  const validOr = (rule: unknown, at: number): unknown => {
+    const problem = isPermission(rule) ? ruleProblem(rule) : undefined;
+    if (problem === undefined) {
+      places.push(at);
+      return rule;
+    }
+    const line = json.lineOf(['policy', at]);
+    ignored.push(`${file}:${line}: policy.${at}: this permission is ignored: ${problem}`);
+    return NO_PERMISSION;
+  };
+  const given =
+    isObject(value) && Array.isArray(value['policy'])
+      ? { ...value, policy: value['policy'].map(validOr) }
+      : value;
+  const settings = checked(file, { ...json, value: given }, Checked);
+  const { policy } = settings;
+  if (!policy) return { settings, places, ignored };
+  const kept = policy.filter((_, at) => places.includes(at));
+  return { settings: { ...settings, policy: kept }, places, ignored };
+}
+
+/** Returns whether the rule of a settings file has the form of a permission. */
+function isPermission(rule: unknown): boolean {
+  return isObject(rule) && rule['decision'] === 'allow' && typeof rule['workspace'] === 'string';
 }
 
 /**
@@ -167,7 +219,10 @@ const Checked = Settings.check(({ value: { policy = [], hooks }, issues }) => {
  * known.
  */
 export function readWith<T>(file: string, text: string, schema: z.ZodType<T>): T {
-  const json = parsed(file, text);
+  return checked(file, parsed(file, text), schema);
+}
+
+function checked<T>(file: string, json: Jsonc, schema: z.ZodType<T>): T {
   const result = schema.safeParse(json.value);
   if (result.success) return result.data;
   const { problem, line, field } = problemsIn(json, result.error)[0]!;
@@ -176,24 +231,25 @@ export function readWith<T>(file: string, text: string, schema: z.ZodType<T>): T
 
 /**
  * Adds a rule at the end of the user's policy. The rest of the file, including comments, stays as it is. Does nothing
- * if the rule is already the last rule.
+ * if the rule is already the last rule. Throws a SettingsError if the rule is invalid.
  */
 export async function saveRule(configFolder: string, rule: PolicyRule): Promise<void> {
   const file = userSettingsFile(configFolder);
+  const problem = ruleProblem(rule);
+  if (problem !== undefined) throw new SettingsError(file, `the rule cannot be saved: ${problem}`);
   await exclusively(file, async () => {
     const text = await readEditable(file);
-    if (text.trim() === '') {
-      writePrivateFile(file, `${JSON.stringify({ policy: [rule] }, null, 2)}\n`);
-      return;
-    }
-    const { policy } = parseSettings(file, text);
+    const isEmpty = text.trim() === '';
+    const { policy } = isEmpty ? {} : parseSettings(file, text).settings;
     if (policy && JSON.stringify(policy.at(-1)) === JSON.stringify(rule)) return;
-    const changed = applyEdits(
-      text,
-      policy
-        ? modify(text, ['policy', policy.length], rule, { ...FORMAT, isArrayInsertion: true })
-        : modify(text, ['policy'], [rule], FORMAT),
-    );
+    const changed = isEmpty
+      ? `${JSON.stringify({ policy: [rule] }, null, 2)}\n`
+      : applyEdits(
+          text,
+          policy
+            ? modify(text, ['policy', -1], rule, { ...FORMAT, isArrayInsertion: true })
+            : modify(text, ['policy'], [rule], FORMAT),
+        );
     parseSettings(file, changed);
     writePrivateFile(file, changed);
   });
@@ -209,7 +265,7 @@ async function readEditable(file: string): Promise<string> {
 
 /** Returns the rules in the user's settings. */
 export async function userRules(configFolder: string): Promise<readonly PolicyRule[]> {
-  return (await readSettings(userSettingsFile(configFolder)))?.policy ?? [];
+  return (await readSettings(userSettingsFile(configFolder)))?.settings.policy ?? [];
 }
 
 /**
@@ -226,30 +282,34 @@ export async function removeRules(
   return exclusively(file, async () => {
     const text = await readEditable(file);
     if (text.trim() === '') return [];
-    const { policy = [] } = parseSettings(file, text);
+    const { settings, places } = parseSettings(file, text);
+    const { policy = [] } = settings;
     const removed = policy.filter(matches);
     if (removed.length === 0) return [];
     const left = policy.filter((rule) => !matches(rule));
-    writePrivateFile(file, withRules(file, text, policy, left));
+    const gone = places.filter((_, at) => matches(policy[at]!));
+    writePrivateFile(file, withRules(file, text, left, gone));
     return removed;
   });
 }
 
-/** Returns the text of a settings file in which only the rules `left` of the policy remain. */
+/**
+ * Returns the text of a settings file in which only the rules `left` of the policy remain. `gone` are the places of the
+ * other rules.
+ */
 function withRules(
   file: string,
   text: string,
-  policy: readonly PolicyRule[],
   left: readonly PolicyRule[],
+  gone: readonly number[],
 ): string {
   let changed = text;
-  // Rules are removed from the last to the first, so that the positions of the other rules stay the same.
-  for (const [at, rule] of [...policy.entries()].toReversed()) {
-    if (left.includes(rule)) continue;
+  // Rules are removed from the last to the first, so that the places of the other rules stay the same.
+  for (const at of gone.toReversed()) {
     changed = applyEdits(changed, modify(changed, ['policy', at], undefined, FORMAT));
   }
   try {
-    const result = parseSettings(file, changed).policy ?? [];
+    const result = parseSettings(file, changed).settings.policy ?? [];
     if (JSON.stringify(result) === JSON.stringify(left)) return changed;
   } catch {
     // jsonc-parser removes the last element of an array incorrectly if `]` follows the element directly. In this case,
@@ -282,6 +342,7 @@ export async function readText(file: string, within?: string): Promise<string | 
     const code = systemCode(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     if (error instanceof SettingsError) throw error;
-    throw new SettingsError(file, `cannot be read (${code ?? reasonOf(error)})`, { cause: error });
+    const reason = error instanceof FileError ? error.message : (code ?? reasonOf(error));
+    throw new SettingsError(file, `cannot be read (${reason})`, { cause: error });
   }
 }

@@ -5,12 +5,14 @@
  *   npm run * $       npm run, followed by exactly one word
  *   rm                every rm command
  *
- * `*` matches any single word. `$` at the end means that no more words follow.
+ * `*` matches any single word, and in a rule that allows, any word except an option. `$` at the end means that no more
+ * words follow.
  *
  * A rule that allows a command must match strictly (`covers`): the command starts with exactly these words and assigns
- * no variables. For the commands in prefixes.ts, the further words are checked too. For a rule that denies or
- * asks, a looser match is enough (`concerns`): the program may have any path, and other words may be between the words
- * of the pattern. If a word contains an expansion, so that its value is unknown, the result is "maybe".
+ * no variables. For the commands in prefixes.ts, the words that `*` matches and the further words are checked too. For
+ * a rule that denies or asks, a looser match is enough (`concerns`): the program may have any path, and other words may
+ * be between the words of the pattern. If a word contains an expansion, so that its value is unknown, the result is
+ * "maybe".
  */
 import { singleQuoted } from '../../base/index.ts';
 import { areHarmless } from './further-words.ts';
@@ -46,10 +48,19 @@ function isAny(word: Word): boolean {
  */
 export function covers(pattern: Pattern, command: SimpleCommand, root: string): boolean {
   if (!startsWith(pattern, command)) return false;
-  const { words, exact } = pattern;
-  const prefix = exact ? undefined : prefixOf(words);
-  const further = command.words.slice(words.length);
-  if (!prefix || further.length === 0) return true;
+  const { words } = pattern;
+  const prefix = prefixOf(words);
+  if (!prefix) return true;
+  // The words of the command that the pattern does not contain.
+  const names: Word[] = [];
+  const further: Word[] = [];
+  for (const [index, actual] of command.words.entries()) {
+    const word = words[index];
+    if (word && !isAny(word)) continue;
+    (index < prefix.words.length ? names : further).push(actual);
+  }
+  if (!names.every(({ text }) => PLAIN_WORD.test(text))) return false;
+  if (further.length === 0) return true;
   // `yarn run NAME` runs any program if there is no script with this name.
   if (prefix.words[0] === 'yarn' && !isScript(prefix, command, root)) return false;
   // After `--`, other words are options.
@@ -57,13 +68,17 @@ export function covers(pattern: Pattern, command: SimpleCommand, root: string): 
   return areHarmless(prefix.further, [...end, ...further], root);
 }
 
-/** Returns whether the command starts with the words of the pattern, and assigns no variables. */
+/**
+ * Returns whether the command starts with the words of the pattern, and assigns no variables. `*` matches no option,
+ * because an option may choose a program or a file to write.
+ */
 function startsWith({ words, exact }: Pattern, command: SimpleCommand): boolean {
   if (command.assigns) return false;
   if (exact && command.words.length !== words.length) return false;
   return words.every((word, index) => {
     const actual = command.words[index];
-    return actual?.literal === true && (isAny(word) || actual.text === word.text);
+    if (actual?.literal !== true) return false;
+    return isAny(word) ? !actual.text.startsWith('-') : actual.text === word.text;
   });
 }
 

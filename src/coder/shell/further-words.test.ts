@@ -232,6 +232,47 @@ test('options that write, delete, run or configure something are asked about', (
   }
 });
 
+test('a word that * matches is no option, and is checked like further words', () => {
+  for (const [words, ...lines] of [
+    ['npm run * $', 'npm run build'],
+    ['npm test *', 'npm test src', 'npm test src --watch'],
+    ['git * main', 'git push main'],
+  ] as const) {
+    for (const line of lines) assert.equal(decision(words, line), 'allow', line);
+  }
+  for (const [words, ...lines] of [
+    ['npm run * $', 'npm run --script-shell=./x', "npm run 'a b'"],
+    ['npm run *', 'npm run -w build'],
+    ['npm test *', 'npm test --script-shell=./x', 'npm test /tmp/x.js', 'npm test -- --require'],
+    ['npm test * $', 'npm test ../x', 'npm test -w'],
+    ['git diff *', 'git diff --output=x'],
+    ['git * main', 'git --exec-path=. main'],
+    ['make * $', 'make -fx', "make --eval='x:'"],
+  ] as const) {
+    for (const line of lines) assert.equal(decision(words, line), 'ask', line);
+  }
+});
+
+test('mocha starts no debugger and writes no files, wherever the word is', () => {
+  for (const line of ['mocha test/inspect.js', 'mocha test/*.js', 'mocha -g inspects test']) {
+    assert.equal(decision('mocha', line), 'allow', line);
+  }
+  for (const word of ['inspect', 'debug', 'init']) {
+    for (const line of [
+      `mocha test ${word}`,
+      `mocha -g ${word} test`,
+      `mocha test/a.js --bail ${word}`,
+      `mocha -- test ${word}`,
+      `mocha test ${word[0]}*`,
+      `mocha test '{${word},x}'`,
+      `mocha test {${word},x}`,
+      `mocha -g *.js ${word.slice(0, -1)}?`,
+    ]) {
+      assert.equal(decision('mocha', line), 'ask', line);
+    }
+  }
+});
+
 test('a script gets no words that a shell or a package manager could read in another way', () => {
   for (const words of ['npm test', 'pnpm test', 'yarn test', 'yarn run concurrently']) {
     for (const further of [

@@ -23,6 +23,8 @@ export interface HarmlessOptions extends KnownOptions {
   readonly texts?: readonly string[];
   /** What the first operand must match, for programs that may take it for a subcommand. */
   readonly first?: RegExp;
+  /** Words that start something else, wherever they are. */
+  readonly refused?: readonly string[];
   /** Whether words may start with `@`. For some programs, such a word is the name of a file with arguments. */
   readonly scopes?: boolean;
 }
@@ -36,10 +38,16 @@ const VALUE = /^[\w.@](?:[\w.,:%+@/-]| (?=\w))*$/;
 const OPERAND =
   /^(?=[\w.*?[])(?:(?:\*\*|[\w.@+,-](?:[\w.@+,-]| (?=\w))*)\/)*(?:[\w.@+,:-](?:[\w.@+,:-]| (?=\w))*|[\w*?[][\w.@+,:*?[\]{}-]*)?$/;
 
+const WILDCARD = /[*?[{]/;
+/** A pattern that a shell never expands to a single name such as `init`. */
+const PATH_PATTERN = /^[^*?[{]*\/|\.\w+$/;
+
 /** Returns whether a rule for the first words of a command also matches these further words. */
 export function areHarmless(read: FurtherWords, further: readonly Word[], root: string): boolean {
   const patterns = further.filter(({ literal }) => !literal);
-  const files = patterns.every(isPattern) ? read(further.map(({ text }) => text)) : undefined;
+  // A pattern may become several words. Only the first one can be the value of an option.
+  const words = further.flatMap(({ text, literal }) => (literal ? [text] : [text, text]));
+  const files = patterns.every(isPattern) ? read(words) : undefined;
   if (!files) return false;
   return [...files, ...patterns.map(({ text }) => text)].every(
     (file) => file !== '-' && staysInside(file, root),
@@ -67,7 +75,7 @@ export function harmless(known: HarmlessOptions, behind?: HarmlessOptions): Furt
 
 function filesIn(
   words: readonly string[],
-  { texts = [], first, scopes, ...known }: HarmlessOptions,
+  { texts = [], first, refused = [], scopes, ...known }: HarmlessOptions,
 ): readonly string[] | undefined {
   if (!scopes && words.some((word) => word.startsWith('@'))) return undefined;
   const read = readOptions(words, known);
@@ -76,6 +84,9 @@ function filesIn(
   const values = read.values.flatMap(({ name, value }) => (texts.includes(name) ? [] : [value]));
   if (!values.every((value) => VALUE.test(value))) return undefined;
   if (!operands.every((operand) => OPERAND.test(operand))) return undefined;
+  if (words.some((word) => refused.includes(word))) return undefined;
+  const isUnclear = (operand: string) => WILDCARD.test(operand) && !PATH_PATTERN.test(operand);
+  if ((first || refused.length > 0) && operands.some(isUnclear)) return undefined;
   if (first && operands.length > 0 && !first.test(operands[0]!)) return undefined;
   return [...operands, ...values];
 }

@@ -21,6 +21,8 @@ export interface CommandLine {
   readonly writes: readonly string[];
   /** The files that redirections read, except `/dev/null`. */
   readonly reads: readonly string[];
+  /** True if a redirection is an input: a file except `/dev/null`, a here-document or a here-string. */
+  readonly hasInput: boolean;
   /** The reason why the line cannot be parsed reliably, or undefined if it can. */
   readonly problem: string | undefined;
 }
@@ -57,6 +59,7 @@ interface Found {
   readonly commands: SimpleCommand[];
   readonly writes: string[];
   readonly reads: string[];
+  hasInput: boolean;
   problem: string | undefined;
 }
 
@@ -78,13 +81,20 @@ export function parseWords(text: string): readonly Word[] | undefined {
 }
 
 function parse(text: string, shallow: boolean): CommandLine {
-  const found: Found = { shallow, commands: [], writes: [], reads: [], problem: undefined };
+  const found: Found = {
+    shallow,
+    commands: [],
+    writes: [],
+    reads: [],
+    hasInput: false,
+    problem: undefined,
+  };
   if (text.length > MAX_LINE) return { ...found, problem: 'it is too long to check' };
   if (CONTROL.test(text)) found.problem = 'it contains control characters';
   else if (INVISIBLE.test(text)) found.problem = 'it contains invisible characters';
   else if (JOINED.test(text)) found.problem = 'a line is continued in the middle of a word';
   try {
-    readScript(text, found, 0);
+    readScript(text, found, 0, false);
   } catch (error) {
     if (!(error instanceof TooDeep)) throw error;
     found.problem ??= 'it is nested too deeply';
@@ -92,14 +102,16 @@ function parse(text: string, shallow: boolean): CommandLine {
   return found;
 }
 
-function readScript(text: string, found: Found, depth: number): void {
+/** Reads a script. `piped` is true if its commands may read the output of another command. */
+function readScript(text: string, found: Found, depth: number, piped: boolean): void {
   if (depth > MAX_DEPTH) throw new TooDeep();
-  reader(text, found).list(depth, false);
+  reader(text, found, piped).list(depth, false);
 }
 
 /** Records a command and the commands that it would run. */
 function record(command: SimpleCommand, found: Found, depth: number): void {
   if (depth > MAX_DEPTH) throw new TooDeep();
+  const { piped = false } = command;
   const [program] = command.words;
   found.commands.push(setsVariables(command) ? { ...command, assigns: true } : command);
   if (!program) return;
@@ -112,8 +124,8 @@ function record(command: SimpleCommand, found: Found, depth: number): void {
   const inner = unwrap(command);
   if (inner.problem !== undefined) found.problem ??= inner.problem;
   found.writes.push(...(inner.writes ?? []));
-  for (const one of inner.commands ?? []) record(one, found, depth + 1);
-  for (const script of inner.scripts ?? []) readScript(script, found, depth + 1);
+  for (const one of inner.commands ?? []) record({ ...one, piped }, found, depth + 1);
+  for (const script of inner.scripts ?? []) readScript(script, found, depth + 1, piped);
 }
 
 interface HereDocument {
@@ -128,8 +140,10 @@ interface ReadWord extends Word {
   readonly quoted: boolean;
 }
 
-function reader(text: string, found: Found) {
+function reader(text: string, found: Found, isPiped: boolean) {
   let at = 0;
+  /** True if the command that is read now, and the commands inside it, may read the output of another command. */
+  let piped = isPiped;
   let waiting: HereDocument[] = [];
 
   function problem(why: string): void {
@@ -143,9 +157,15 @@ function reader(text: string, found: Found) {
     let assigns = false;
     /** True after a redirection. The next word is then not a reserved word. */
     let redirected = false;
+    /** True if every command of this list may read the output of a command outside it. */
+    let allPiped = piped;
+    const before = piped;
 
     function finish(): void {
-      if (words.length > 0 || assigns) record({ words, assigns }, found, depth);
+      if (words.length > 0 || assigns) {
+        record({ words, assigns, piped }, found, depth);
+        piped = allPiped;
+      }
       words = [];
       assigns = false;
       redirected = false;
@@ -168,9 +188,11 @@ function reader(text: string, found: Found) {
         redirected = true;
         redirection(depth);
       } else if (char === ';' || char === '&' || char === '|') {
-        at++;
+        const isPipe = char === '|' && next !== '|';
+        at += char === '|' && (next === '|' || next === '&') ? 2 : 1;
         if (char === ';' && (next === ';' || next === '&')) problem('it contains a case statement');
         finish();
+        piped = isPipe || allPiped;
       } else if (char === '(') {
         if (next === '(') problem('it contains arithmetic');
         else if (words.length > 0) problem('it defines a function');
@@ -181,6 +203,7 @@ function reader(text: string, found: Found) {
       } else if (char === ')') {
         at++;
         finish();
+        piped = before;
         if (closes) {
           if (waiting.length > 0) problem('a here-document has no end');
           return;
@@ -199,8 +222,11 @@ function reader(text: string, found: Found) {
         if (words.length === 0 && ASSIGNMENT.test(word.raw)) {
           assigns = true;
           if (!isPlainAssignment(word.raw)) problem('an assignment may run a command');
-        } else if (isPlain && KEYWORDS.has(word.raw)) continue;
-        else {
+        } else if (isPlain && KEYWORDS.has(word.raw)) {
+          // After a pipe, all commands of a loop or a group may read. Where it ends is not known here.
+          allPiped ||= piped;
+          continue;
+        } else {
           if (isPlain && UNSUPPORTED.has(word.raw)) problem(`it contains "${word.raw}"`);
           words.push({ text: word.text, literal: word.literal });
         }
@@ -231,7 +257,7 @@ function reader(text: string, found: Found) {
         const end = newline < 0 ? text.length : newline;
         const line = tabs ? text.slice(at, end).replace(/^\t+/, '') : text.slice(at, end);
         if (line === delimiter) {
-          if (!quoted) reader(text.slice(start, at), found).hereText(depth + 1);
+          if (!quoted) reader(text.slice(start, at), found, piped).hereText(depth + 1);
           at = Math.min(end + 1, text.length);
           break;
         }
@@ -270,15 +296,18 @@ function reader(text: string, found: Found) {
     const target = readWord(depth);
     if (at === start) at++;
     if (sign === '<<' || sign === '<<-') {
+      found.hasInput = true;
       if (!target.literal) problem('the end of a here-document is not clear');
       waiting.push({ delimiter: target.text, quoted: target.quoted, tabs: sign === '<<-' });
-    } else if (sign === '<<<') return;
+    } else if (sign === '<<<') found.hasInput = true;
     else if ((sign === '>&' || sign === '<&') && /^(?:\d*-?|\d+)$/.test(target.raw)) return;
     else if (sign === '<' || sign === '<&') {
       const remote = /^\/dev\/(?:tcp|udp)\//.test(target.text);
       if (remote || (!target.literal && !substitutes))
         problem('it is not clear what a redirection reads');
-      else if (target.literal && target.text !== '/dev/null') found.reads.push(target.text);
+      if (target.literal && target.text === '/dev/null') return;
+      found.hasInput = true;
+      if (target.literal && !remote) found.reads.push(target.text);
     } else if (!target.literal || !HARMLESS_TARGET.has(target.text)) {
       found.writes.push(target.text);
     }
@@ -296,7 +325,10 @@ function reader(text: string, found: Found) {
         substitution();
         at += 2;
         literal = false;
+        const before = piped;
+        piped ||= char === '>';
         list(depth + 1, true);
+        piped = before;
       } else if (METACHARACTER.test(char)) break;
       else if (char === '\\') {
         const next = text[at + 1];
@@ -442,7 +474,7 @@ function reader(text: string, found: Found) {
     }
     if (at >= text.length) problem('a backtick is not closed');
     at++;
-    readScript(script, found, depth + 1);
+    readScript(script, found, depth + 1, piped);
   }
 
   return { list, hereText };

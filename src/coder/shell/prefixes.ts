@@ -210,7 +210,8 @@ const PREFIXES: Readonly<Record<string, FurtherWords>> = {
   'vitest run': harmless(VITEST),
   // `vitest init` writes files.
   vitest: harmless({ ...VITEST, first: /[./]|^(?:watch|dev|list|bench|related|tests?|src)$/ }),
-  // `mocha init` writes files, and `mocha inspect` runs code from its standard input.
+  // `mocha init` writes files. The word `inspect` or `debug` starts the debugger of node, which runs code from its
+  // standard input.
   mocha: harmless({
     long: wordsIn(
       '--bail -b --watch -w --exit --check-leaks --forbid-only --forbid-pending --full-trace --parallel -p ' +
@@ -221,6 +222,7 @@ const PREFIXES: Readonly<Record<string, FurtherWords>> = {
     other: /^--reporter=(?:spec|dot|min|list|tap|json|nyan|progress|landing)$/,
     texts: wordsIn('-g --grep -f --fgrep'),
     first: /[./]|^(?:run|specs?|tests?|src)$/,
+    refused: ['init', 'inspect', 'debug'],
   }),
   mypy: harmless({
     flags: 'vh',

@@ -24,8 +24,8 @@ import {
   type Stats,
 } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import path from 'node:path';
+import { homeFolder } from '../../base/system/index.ts';
 import { SandboxUnavailable } from './sandbox-unavailable.ts';
 import { isInside } from '../files/path-rules.ts';
 
@@ -216,7 +216,7 @@ function pathIn(written: string): string {
     .replaceAll(/"|\\(.)/gs, (_, escaped?: string) =>
       escaped === undefined ? '' : (ESCAPES[escaped] ?? escaped),
     );
-  return value.startsWith('~/') ? path.join(homedir(), value.slice(2)) : value;
+  return value.startsWith('~/') ? path.join(homeFolder(), value.slice(2)) : value;
 }
 
 function isRepository(git: string): boolean {

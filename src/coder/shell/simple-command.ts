@@ -12,4 +12,6 @@ export interface SimpleCommand {
   readonly words: readonly Word[];
   /** True if the command sets variables. For example, `PATH=/tmp git status` is not the same as `git status`. */
   readonly assigns: boolean;
+  /** True if the command may read the output of another command of the line, as after `|`. Default: false. */
+  readonly piped?: boolean;
 }

@@ -112,12 +112,18 @@ const RESERVED = /^(?:!|\{|\[\[|if|while|until|for|case|select|function|coproc)$
 
 const ANYTHING: Word = { text: '…', literal: false };
 
+/**
+ * Returns the name of a program without its path and without the `g` of GNU. The name is in lower case, because some
+ * file systems ignore case.
+ */
+export function programName(path: string): string {
+  const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
+  return name.replace(GNU, '');
+}
+
 export function unwrap({ words }: SimpleCommand): Inner {
-  const path = words[0]!.text;
-  // The name is in lower case, because some file systems ignore case.
-  const written = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
-  const name = written.replace(GNU, '');
-  const problem = `it is not clear what "${written}" would run`;
+  const name = programName(words[0]!.text);
+  const problem = `it is not clear what "${name}" would run`;
   if (OPAQUE.has(name) || LINKER.test(name)) return { problem };
   if (SHELLS.has(name)) return shell(words) ?? { problem, scripts: possibleScripts(words) };
   if (name === 'eval') return words.every((word) => word.literal) ? evaluated(words) : { problem };

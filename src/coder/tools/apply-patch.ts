@@ -62,7 +62,7 @@ export function applyPatchTool(workspace: Workspace, viewOf?: ViewOf): CoderTool
     description: DESCRIPTION,
     input: Arguments,
     describe: ({ patch }) => describe(patch),
-    paths: ({ patch }) => pathsOf(parsePatch(patch)),
+    paths: ({ patch }) => patchPaths(patch),
     plan: ({ patch }, files) => planPatch(files, parsePatch(patch)),
   });
 }
@@ -84,10 +84,10 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
   };
   /** Returns the state of a file. Files are identified by their real paths, because a file may have two names. */
   async function take(path: string): Promise<{ shown: string; file: Working }> {
-    const key = (await workspace.realPath(path)) ?? workspace.locate(path);
+    const key = await workspace.target(path);
     let file = files.get(key);
     if (file === undefined) {
-      const before = await workspace.read(path);
+      const before = await workspace.read(key);
       count(before?.bytes.length ?? 0);
       file = { path: key, before, after: before?.bytes };
       files.set(key, file);
@@ -184,13 +184,16 @@ function runnable({ before, executable }: Working): boolean | undefined {
   return before !== undefined && (Number(before.stats.mode) & 0o111) !== 0 ? true : undefined;
 }
 
-function pathsOf(patches: readonly FilePatch[]): string[] {
-  return patches.flatMap(({ path, moveTo }) => (moveTo === undefined ? [path] : [path, moveTo]));
+/** Returns the paths of the files that a patch changes, as they are in the patch. Throws if the patch is invalid. */
+export function patchPaths(patch: string): string[] {
+  return parsePatch(patch).flatMap(({ path, moveTo }) =>
+    moveTo === undefined ? [path] : [path, moveTo],
+  );
 }
 
 function describe(patch: string): string {
   try {
-    const paths = [...new Set(pathsOf(parsePatch(patch)))];
+    const paths = [...new Set(patchPaths(patch))];
     const more = paths.length > LISTED_PATHS ? ` and ${paths.length - LISTED_PATHS} more` : '';
     return `Patch ${paths.slice(0, LISTED_PATHS).join(', ')}${more}`;
   } catch {

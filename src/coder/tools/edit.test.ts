@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { toolContext } from '../../../test/support/tool-context.ts';
@@ -209,4 +209,14 @@ test('the text around a replaced passage stays as it was, whatever the line ends
     }),
     { numRuns: 2000 },
   );
+});
+
+test('the preview shows the file that a link leads to', async (t) => {
+  const { workspace, at } = await makeWorkspace(t, { 'src/a.ts': 'old\n' });
+  await symlink('src/a.ts', at('notes.txt'));
+  const args = { path: 'notes.txt', old: 'old', new: 'new' };
+  const preview = await editTool(workspace).preview(args, toolContext());
+  assert.ok(preview.kind === 'edit');
+  assert.equal(preview.diffs[0]?.file_path, at('src/a.ts'));
+  assert.match(preview.diffs[0].formatted_diff ?? '', /^--- a\/src\/a\.ts\n\+\+\+ b\/src\/a\.ts$/m);
 });

@@ -36,7 +36,7 @@ export function editTool(workspace: Workspace, viewOf?: ViewOf): CoderTool {
     describe: ({ path }) => `Edit ${path}`,
     paths: ({ path }) => [path],
     async plan({ path, old, new: replacement, all = false }, files) {
-      const absolute = workspace.locate(path);
+      const absolute = await workspace.target(path);
       const shown = workspace.show(absolute);
       if (old === '') {
         throw new FileError(
@@ -47,7 +47,7 @@ export function editTool(workspace: Workspace, viewOf?: ViewOf): CoderTool {
       if (toLf(old) === toLf(replacement)) {
         throw new FileError('no-match', '"old" and "new" are the same');
       }
-      const before = await files.read(path);
+      const before = await files.read(absolute);
       if (before === undefined) {
         throw new FileError('not-found', `${shown} does not exist; to create it use write_file`);
       }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { lstat, readFile, symlink, unlink, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { toolContext } from '../../../test/support/tool-context.ts';
 import { call, callRich, makeWorkspace } from '../../../test/support/workspace.ts';
@@ -125,4 +125,46 @@ test('a person can only put other content in the place of what is shown whole', 
   assert.equal(await modifiable('x'.repeat(256 * 1024)), true);
   assert.equal(await modifiable('x'.repeat(256 * 1024 + 1)), false);
   assert.equal(await modifiable('a\0b'), false);
+});
+
+test('the preview shows the file that a link leads to, and this file is written', async (t) => {
+  const { workspace, at } = await makeWorkspace(t, { 'src/a.ts': 'old\n', 'src/b.ts': 'b\n' });
+  await symlink('src/a.ts', at('notes.txt'));
+  await symlink('src', at('docs'));
+  const write = writeFileTool(workspace);
+  const shown = async (path: string) => {
+    const preview = await write.preview({ path, content: 'new\n' }, toolContext());
+    assert.ok(preview.kind === 'edit');
+    return preview;
+  };
+  for (const [path, real] of [
+    ['notes.txt', 'src/a.ts'],
+    ['docs/new.ts', 'src/new.ts'],
+    ['docs/deep/new.ts', 'src/deep/new.ts'],
+  ] as const) {
+    const [diff] = (await shown(path)).diffs;
+    assert.equal(diff?.file_path, at(real));
+    assert.match(diff.formatted_diff ?? '', new RegExp(`^\\+\\+\\+ b/${real}$`, 'm'));
+    const response = await call(write, { path, content: 'new\n' });
+    assert.match(response, new RegExp(` ${real} `));
+    assert.equal(await readFile(at(real), 'utf8'), 'new\n');
+  }
+  assert.ok((await lstat(at('notes.txt'))).isSymbolicLink());
+});
+
+test('if a link leads to another file than a person approved, nothing is written', async (t) => {
+  const { workspace, at } = await makeWorkspace(t, { 'a.ts': 'same\n', 'b.ts': 'same\n' });
+  await symlink('a.ts', at('link'));
+  const args = { path: 'link', content: 'new\n' };
+  const preview = await writeFileTool(workspace).preview(args, toolContext());
+  assert.ok(preview.kind === 'edit');
+  await unlink(at('link'));
+  await symlink('b.ts', at('link'));
+  const value = { fingerprint: preview.fingerprint ?? '' };
+  const confirmation = { questionId: 'call', confirmed: true, value };
+  await assert.rejects(
+    call(writeFileTool(workspace), args, { confirmation }),
+    /nothing was written/,
+  );
+  assert.equal(await readFile(at('b.ts'), 'utf8'), 'same\n');
 });

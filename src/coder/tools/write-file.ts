@@ -27,8 +27,8 @@ export function writeFileTool(workspace: Workspace, viewOf?: ViewOf): CoderTool 
       if (Buffer.byteLength(content) > MAX_TEXT_BYTES) {
         throw new FileError('too-large', `the content is larger than ${sizeOf(MAX_TEXT_BYTES)}`);
       }
-      const before = await files.read(path);
-      const absolute = workspace.locate(path);
+      const absolute = await workspace.target(path);
+      const before = await files.read(absolute);
       const shown = workspace.show(absolute);
       const after = contentLike(before, content, shown);
       const verb = before === undefined ? 'Created' : 'Replaced';
