@@ -174,7 +174,8 @@ export class AcpSession {
     if (call && isText && isOpen(requestId(call))) {
       return this.#prompts.answer(confirmationOf(call, OPTION.words, { answer }));
     }
-    // If a prompt of the client is pending, or the turn waits, the turn in which the editor did not answer may go on.
+    // After a timeout, the editor is not used for the rest of the turn. If a prompt of the client is pending, or the
+    // turn waits, this turn may not have ended.
     if (!this.#prompts.isPending && !isInterrupted(this.#state)) this.#options.editor.retry();
     const { done } = await this.#prompts.send(parts);
     return done;

@@ -140,8 +140,8 @@ export class Runtime {
       if (live.runsElsewhere) await this.#endAbandoned(live);
       if (this.#isOrphan(live) && !(await isReserved(live)) && this.#isOrphan(live)) {
         await this.interrupt(live);
-        // The end of the execution may not have been stored, for example. The executor may still hold resources for the
-        // task, so it is notified.
+        // The executor may still hold resources for the task, for example if the execution has ended but its last event
+        // could not be stored. So the executor is notified.
         if (!live.lost) void this.tellCanceled(live.hold()).then(() => live[Symbol.dispose]());
       }
       return live;
@@ -266,8 +266,8 @@ export class Runtime {
   }
 
   /**
-   * Ends a task whose node is gone, if the executor resumes only its own tasks. Other nodes do not take over such a
-   * task.
+   * Ends a task whose node is gone, if `resumes` is a function that returns false for the task. Other nodes do not take
+   * over such a task.
    */
   async #endAbandoned(live: LiveTask): Promise<void> {
     const { resumes } = this.executor.rules ?? {};

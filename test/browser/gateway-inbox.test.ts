@@ -97,11 +97,11 @@ test(
     await page.getByRole('link', { name: 'hello there' }).waitFor();
     take();
     await page.getByRole('button', { name: 'Refresh' }).click();
-    await page.getByRole('alert').getByText('The server cannot read its store').waitFor();
+    await page.getByRole('alert').getByText('The server or its store is unavailable').waitFor();
     // What was loaded stays on the page.
     assert.equal(await page.locator('.task-row').count(), 1);
     await page.reload();
-    await page.getByRole('heading', { name: 'The server cannot read its store' }).waitFor();
+    await page.getByRole('heading', { name: 'The server or its store is unavailable' }).waitFor();
     bring();
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByRole('link', { name: 'hello there' }).waitFor();

@@ -86,7 +86,9 @@ for (const [kind, { owner, start }] of Object.entries(KINDS)) {
         await page.getByRole('heading', { name: 'No tasks yet' }).waitFor();
         take();
         await page.goto(`${place.url}/console#/inbox/done?context=x`);
-        await page.getByRole('heading', { name: 'The server cannot read its store' }).waitFor();
+        await page
+          .getByRole('heading', { name: 'The server or its store is unavailable' })
+          .waitFor();
         await page.getByText('The page asks again in 5 seconds.').waitFor();
         bring();
         return page;

@@ -216,7 +216,7 @@ async function requireEnded(options: DeleteOptions): Promise<void> {
   if (!hasUnfinishedRun(session.events)) return;
   throw new A2AError(
     'unavailable',
-    `A turn of this session is running, waits for an answer, or was interrupted. End or cancel it first: load the session, or run parley --resume ${sessionId}. If no turn is shown there, it may run in parley serve or parley -p. If it runs nowhere, send a prompt there and wait for the answer; then the session can be deleted.`,
+    `A turn of this session is running, waits for an answer, or was interrupted. End or cancel it first: load the session, or run parley --resume ${sessionId}. If the session shows no turn, the turn may run in parley serve or parley -p. If it does not, send a prompt in the session and wait for the answer; then the session can be deleted.`,
   );
 }
 

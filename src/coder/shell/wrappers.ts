@@ -269,8 +269,8 @@ function find(words: readonly Word[]): Inner | undefined {
 
 /**
  * Returns the words of a command that xargs runs with unknown input. Xargs replaces a text with the input, or adds the
- * input to the words. With some options it depends on their order and on the version of xargs what happens. Then the
- * result allows for both. If there are several texts to replace, every word may be replaced.
+ * input to the words. For some options, their order and the version of xargs decide which of the two it does. Then the
+ * result covers both cases. If there are several texts to replace, every word may be replaced.
  */
 function withInput(words: readonly Word[], given: readonly GivenOption[]): Word[] {
   const places = given

@@ -109,7 +109,7 @@ export class Caller implements User {
     if (!this.may(scope))
       throw new A2AError(
         'forbidden',
-        `The key does not have the scope ${scope}: use a key with this scope`,
+        `The caller does not have the scope ${scope}: use a key or a token with this scope`,
       );
   }
 }
@@ -141,7 +141,7 @@ export const CALLER_CODEC: UserCodec = {
     // A gateway of an earlier version does not send the scopes.
     throw new A2AError(
       'unavailable',
-      'The gateway that got the message has another version than the one that executes the task: try again when all have the same',
+      'The gateway that received the message and the gateway that executes the task have different versions: try again when all gateways have the same version',
       { retryAfterSeconds: 10 },
     );
   },

@@ -20,7 +20,7 @@ const MAX_USAGE_ROWS = 5000;
 const PAGING = `A response has at most \`limit\` rows. If there are more, \`next\` is the \`offset\` of the next page.`;
 
 const OPERATORS =
-  'Only keys of the workspace default with the scope metrics:read may name another workspace';
+  'Only callers of the workspace default with the scope metrics:read may name another workspace';
 
 const RangeQuery = z.object({
   from: Day.optional().describe('The first day. Default: the first day of the current month'),

@@ -202,7 +202,7 @@ test('a workspace that is not the caller’s own is none', async () => {
   const none = (own: string) => ({
     status: 404,
     body: {
-      error: `There is no such workspace. Leave out the workspace, or use the workspace of this key, "${own}"`,
+      error: `There is no such workspace. Leave out the workspace, or use the workspace of the caller, "${own}"`,
     },
   });
   const caller = bob;

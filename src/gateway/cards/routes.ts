@@ -161,7 +161,7 @@ function needOwn(caller: Caller, workspace: string | undefined): void {
   if (workspace === undefined || workspace === caller.workspace) return;
   throw new A2AError(
     'notFound',
-    `There is no such workspace. Leave out the workspace, or use the workspace of this key, "${caller.workspace}"`,
+    `There is no such workspace. Leave out the workspace, or use the workspace of the caller, "${caller.workspace}"`,
   );
 }
 

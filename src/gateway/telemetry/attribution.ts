@@ -1,4 +1,4 @@
-/** The caller and the task of a call to a model or an agent. Spans and log lines have the same fields as usage rows. */
+/** The caller and the task of a call to a model or an agent. Spans and log lines contain the same ids as usage rows. */
 import { defined } from '../../base/index.ts';
 import { GEN_AI } from '../../base/tracing/index.ts';
 import type { PayingCaller } from '../budgets/calls.ts';

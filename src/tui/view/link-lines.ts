@@ -14,8 +14,9 @@ const GAP = 2;
 /** Minimum width of the text beside the code. */
 const MIN_BESIDE = 20;
 /**
- * Minimum number of rows that the code leaves free in a small terminal. There, the text below the code moves the top of
- * the code out of the screen, and the person scrolls up to scan the code.
+ * Minimum number of rows that the code leaves free in a small terminal. In such a terminal, the code and the text below
+ * it do not fit on the screen together. The top of the code scrolls off the screen, and the person scrolls up to scan
+ * the code.
  */
 const FEW_ROWS = 5;
 

@@ -22,9 +22,9 @@ interface Explained {
 
 const BY_STATUS: Readonly<Record<number, Explained>> = {
   503: {
-    title: 'The server cannot read its store',
+    title: 'The server or its store is unavailable',
     advice:
-      'The server runs, but its database or its disk does not answer. Nothing is lost: what was acknowledged is stored. Look at the log of the server.',
+      'The database or the disk does not answer, or the server is overloaded or shutting down. Nothing is lost: what was acknowledged is stored. Look at the log of the server.',
     passes: true,
   },
   429: {
