@@ -15,6 +15,9 @@ const STEP_PAGES = 256;
  */
 const SPARE_PAGES = 1024;
 const SPARE_PART = 0.05;
+/** Rough size of an entry without its JSON, and of a task without its entries, in bytes, including the indexes. */
+const ENTRY_BYTES = 64;
+const TASK_BYTES = 512;
 
 /** The value of `auto_vacuum` in files whose free pages can be given back. */
 const INCREMENTAL = 2;
@@ -63,8 +66,17 @@ export function sqliteRetention(db: DatabaseSync, store: Store): StoreRetention 
   const others = finished(`INDEXED BY tasks_finished ${scoped} t.expires_at IS NOT ${KEPT}`);
   const kept = finished(`INDEXED BY tasks_by_expiry ${scoped} t.expires_at = ${KEPT}`);
 
+  const entryBytes = new Query<[number]>(
+    db,
+    `SELECT coalesce(sum(octet_length(json) + ${ENTRY_BYTES}), 0) FROM events
+     WHERE task = (SELECT id FROM tasks WHERE task_id = ?)`,
+  );
+
   return {
     size: () => (pages() - freePages()) * pageBytes,
+
+    sizeOf: (tasks) =>
+      tasks.reduce((sum, { taskId }) => sum + TASK_BYTES + (entryBytes.get(taskId)?.[0] ?? 0), 0),
 
     finished: ({ after = 0, limit, kept: isKept = false }) =>
       (isKept ? kept : others).all(after, limit).map((row) => {

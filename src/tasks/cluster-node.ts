@@ -7,7 +7,7 @@ import { accept, type IntakeOptions, notStored } from './intake.ts';
 import { LogLostError } from './log/live-task.ts';
 import { isReserved, type Runtime } from './runtime.ts';
 import { isUnfinished } from './store/store-rules.ts';
-import type { ClusterMember, PushKey, StoreCluster, TaskHead } from './store/store.ts';
+import type { ClusterMember, PushKey, StoreCluster, TaskHead, TaskKey } from './store/store.ts';
 import {
   NotOwnerError,
   type OwnerAnswer,
@@ -26,6 +26,11 @@ export class ClusterNode implements ClusterMember {
   #takingOver = false;
   /** Whether there may be more tasks to take over. */
   #again = false;
+  /**
+   * The unfinished tasks that this node no longer owns, by id. Only if `resumes` is a function, because then no other
+   * node continues them.
+   */
+  readonly #released = new Map<string, TaskKey>();
 
   constructor(runtime: Runtime, cluster: StoreCluster, intake: IntakeOptions) {
     this.#runtime = runtime;
@@ -35,8 +40,13 @@ export class ClusterNode implements ClusterMember {
 
   /** Joins the other nodes, and takes over tasks whose nodes are gone. */
   async join(): Promise<void> {
+    const { log } = this.#runtime;
     await this.#cluster.join(this);
-    this.#runtime.log.cluster = this.#cluster;
+    log.cluster = this.#cluster;
+    if (this.#onlyOwn) {
+      log.onRelease = ({ tenant, owner, taskId }) =>
+        this.#released.set(taskId, { tenant, owner, taskId });
+    }
     await this.#takeOver();
   }
 
@@ -105,16 +115,17 @@ export class ClusterNode implements ClusterMember {
   async #takeOver(): Promise<void> {
     const runtime = this.#runtime;
     this.#again = true;
-    // If `resumes` is a function, the executor resumes only its own tasks. So it must not get the tasks of other nodes.
-    if (this.#takingOver || typeof runtime.executor.rules?.resumes === 'function') return;
+    if (this.#takingOver) return;
     this.#takingOver = true;
     try {
-      while (this.#again && !runtime.closing) {
+      if (this.#onlyOwn) await this.#continueReleased();
+      while (this.#again && !runtime.closing && !this.#onlyOwn) {
         this.#again = false;
         const room = Math.min(MAX_TAKEN, runtime.executions.room);
         const heads = room > 0 ? await this.#cluster.takeOver(room) : [];
-        await Promise.all(heads.map((head) => this.#continue(head)));
-        this.#again ||= heads.length === room && room > 0;
+        const continued = await Promise.all(heads.map((head) => this.#continue(head)));
+        // The cluster may also return tasks that this node already executes. They must not cause an endless loop.
+        this.#again ||= heads.length >= room && continued.includes(true);
       }
     } catch (error) {
       runtime.logger.error({ err: error }, 'failed to take over tasks of other nodes');
@@ -123,19 +134,42 @@ export class ClusterNode implements ClusterMember {
     }
   }
 
-  async #continue(head: TaskHead): Promise<void> {
+  /** If `resumes` is a function, the executor resumes only its own tasks. So it must not get tasks of other nodes. */
+  get #onlyOwn(): boolean {
+    return typeof this.#runtime.executor.rules?.resumes === 'function';
+  }
+
+  /** Continues the tasks that this node has released, for example because the store failed. */
+  async #continueReleased(): Promise<void> {
+    const runtime = this.#runtime;
+    for (const task of this.#released.values()) {
+      if (runtime.closing) return;
+      using live = await runtime.log.open(task, task.taskId);
+      const isOver = !live || live.running || !isUnfinished(live.state);
+      // The release may still be on its way to the store. Then the next call claims the task.
+      if (!isOver && !(await runtime.log.ownInterrupted(live))) continue;
+      this.#released.delete(task.taskId);
+      if (isOver) continue;
+      runtime.logger.info({ taskId: task.taskId, state: live.state }, 'continues a task');
+      await runtime.continueOwn(live);
+    }
+  }
+
+  /** Executes a task that this node has taken over. Returns whether there was anything to do. Never throws. */
+  async #continue(head: TaskHead): Promise<boolean> {
     const runtime = this.#runtime;
     const { taskId } = head;
     try {
       using live = await runtime.log.open(head, taskId);
       // A task that waits for its first message stays as it is. This node now accepts the message.
-      if (!live || (await isReserved(live)) || runtime.log.isPaused(head)) return;
-      if (live.running || !live.owned || !isUnfinished(live.state)) return;
+      if (!live || (await isReserved(live)) || runtime.log.isPaused(head)) return false;
+      if (live.running || !live.owned || !isUnfinished(live.state)) return false;
       runtime.logger.info({ taskId, state: live.state }, 'took over a task');
       await runtime.continue(live);
     } catch (error) {
       runtime.logger.error({ err: error, taskId }, 'failed to take over a task');
       runtime.log.releaseLater(head, error);
     }
+    return true;
   }
 }

@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import type { Message, StreamItem, Task } from '../protocol/index.ts';
+import { update } from '../../test/contract/task-store/events.ts';
+import type { Message, StreamItem, Task, TaskState } from '../protocol/index.ts';
 import { sqliteStore } from '../store/sqlite.ts';
 import type { AgentExecutor, CancelContext } from './execution/executor.ts';
 import { createHandler, type RequestHandler } from './handler.ts';
@@ -351,6 +352,43 @@ test('a server that goes down in the middle of a sweep goes down in peace', asyn
   await handler.close();
   await sweep;
   assert.deepEqual(errors, []);
+});
+
+test('a task that another node continues and ends while it is deleted is deleted, and one that goes on is not', async (t) => {
+  const store = memoryStore();
+  const executor: AgentExecutor = { async *execute() {} };
+  const handler = createHandler(executor, { store, logger: recorder().logger });
+  t.after(() => handler.close());
+  const finished = async () => {
+    const { id } = await send(handler, 'complete');
+    await new Promise((resolve) => setImmediate(resolve));
+    return id;
+  };
+  const continued = (state: TaskState) => {
+    const remove = store.delete.bind(store);
+    const mocked = t.mock.method(store, 'delete', async (...args: Parameters<typeof remove>) => {
+      mocked.mock.restore();
+      const [scope, taskId, seq = 0] = args;
+      const { contextId } = store.head(scope, taskId)!;
+      const message = says('go on');
+      const append = (at: number, to: TaskState, said?: Message) =>
+        update(taskId, at, to, said, scope, contextId);
+      assert.deepEqual(store.append([append(seq, 'working', message)]), ['ok']);
+      assert.deepEqual(store.append([append(seq + 1, state)]), ['ok']);
+      return remove(...args);
+    });
+    return mocked;
+  };
+  const first = await finished();
+  const failed = continued('failed');
+  await handler.removeTask({ id: first });
+  assert.equal(failed.mock.callCount(), 1);
+  await assert.rejects(handler.getTask({ id: first }), { kind: 'taskNotFound' });
+  const second = await finished();
+  continued('input-required');
+  const removal = handler.removeTask({ id: second });
+  await assert.rejects(removal, { kind: 'unsupportedOperation' });
+  assert.equal((await handler.getTask({ id: second })).status.state, 'input-required');
 });
 
 for (const [name, open] of Object.entries(STORES)) {

@@ -8,13 +8,13 @@
  * Each processed task is removed or gets a later expiry time. So a sweep always ends, and the next sweep tries a failed
  * task again. Tasks are processed in small batches.
  */
-import { isTerminal, type TaskState } from '../protocol/index.ts';
+import { A2AError, isTerminal, type TaskState } from '../protocol/index.ts';
 import type { MaybePromise } from '../base/index.ts';
 import type { EventLog } from './log/event-log.ts';
 import type { LiveTask } from './log/live-task.ts';
 import type { Logger } from './log/logger.ts';
 import { type ClockCheck, removeOldTasks, type Retention } from './retention.ts';
-import type { ListPage, TaskHead, TaskKey, TaskStore } from './store/store.ts';
+import type { ListPage, Scope, TaskHead, TaskKey, TaskStore } from './store/store.ts';
 
 /** The part of the runtime that a sweep needs. */
 interface ExpiryRuntime {
@@ -150,6 +150,32 @@ export async function expireTask(
     await store.setExpiry(task, task.taskId, now + 1);
     return undefined;
   }
+}
+
+/** Maximum number of attempts to delete a task that other nodes continue at the same time. */
+const MAX_DELETIONS = 3;
+
+/** Deletes a finished task. Throws if the task is not finished, or does not exist. */
+export async function deleteTask(
+  runtime: ExpiryRuntime & { open(scope: Scope, taskId: string): Promise<LiveTask> },
+  scope: Scope,
+  taskId: string,
+): Promise<void> {
+  // If another node has continued and ended the task in the meantime, the task is opened again.
+  for (let attempts = 0; attempts < MAX_DELETIONS; attempts++) {
+    const live = await runtime.open(scope, taskId);
+    const { tenant, owner, state, seq } = live;
+    live[Symbol.dispose]();
+    if (state === undefined || !isTerminal(state)) {
+      throw new A2AError('unsupportedOperation', 'Only a finished task can be deleted');
+    }
+    const isLive = runtime.log.isLive(taskId);
+    const outcome = await expireTask(runtime, { tenant, owner, taskId, seq }, state);
+    // A task that is being read stays in memory, where it must not be found any more. A sweep deletes it later.
+    if (isLive) live.expiresAt = runtime.now();
+    if (isLive || outcome === 'removed') return;
+  }
+  throw new A2AError('unavailable', 'Another client continues the task');
 }
 
 function fail(runtime: ExpiryRuntime, error: unknown, text: string, taskId?: string): void {

@@ -24,11 +24,10 @@ import {
   type TaskIdParams,
   taskNotFound,
 } from '../protocol/index.ts';
-import type { OnState } from './log/event-log.ts';
-import type { LiveTask } from './log/live-task.ts';
+import type { LiveTask, OnState } from './log/live-task.ts';
 import type { AgentExecutor } from './execution/executor.ts';
 import { ClusterNode } from './cluster-node.ts';
-import { expire, unexpired, type Expired, type ExpireOptions, expireTask } from './expiry.ts';
+import { deleteTask, expire, unexpired, type Expired, type ExpireOptions } from './expiry.ts';
 import { accept, allStored, type IntakeOptions, type Started } from './intake.ts';
 import { loadUpTo, type Loaded } from './log/load.ts';
 import { consoleLogger, type Logger } from './log/logger.ts';
@@ -453,15 +452,7 @@ export function createHandler(
       return live.artifactAt;
     },
     async removeTask(params, call = {}) {
-      const live = await runtime.open(scopeOf(call, params.tenant), params.id);
-      const { tenant, owner, taskId, state, seq } = live;
-      live[Symbol.dispose]();
-      if (state === undefined || !isTerminal(state)) {
-        throw new A2AError('unsupportedOperation', 'Only a finished task can be deleted');
-      }
-      const outcome = await expireTask(runtime, { tenant, owner, taskId, seq }, state);
-      // A task that is being read stays in memory, where it must not be found any more. A sweep deletes it later.
-      if (outcome !== 'removed') live.expiresAt = runtime.now();
+      await deleteTask(runtime, scopeOf(call, params.tenant), params.id);
     },
     recover: () => runtime.recover(),
     expire: (options) => expire(runtime, options),

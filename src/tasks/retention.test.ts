@@ -12,6 +12,7 @@ import type { AgentExecutor } from './execution/executor.ts';
 import { createHandler, type RequestHandler } from './handler.ts';
 import { keepTasks } from './retention.ts';
 import { memoryStore } from './store/memory-store.ts';
+import { KEPT } from './store/store-rules.ts';
 import type { TaskStore } from './store/store.ts';
 
 const DAY = 86_400_000;
@@ -97,6 +98,22 @@ for (const [name, open] of Object.entries(STORES)) {
     const kept = [before.id, own.id, reserved.id];
     assert.deepEqual((await idsOf(handler)).toSorted(), kept.toSorted());
     await assert.rejects(handler.getTask({ id: other.id }), { kind: 'taskNotFound' });
+  });
+
+  test(`${name}: tasks that their session keeps do not count, so they do not displace others`, async (t) => {
+    const { store } = opened(t);
+    const earlier = createHandler(executor, { store, logger: quiet });
+    const { contextId } = await send(earlier, 'go');
+    for (let n = 0; n < 40; n++) await send(earlier, '50000 bytes', { contextId });
+    for (const { id } of (await earlier.listTasks({ pageSize: 100 })).tasks) {
+      await store.setExpiry({ tenant: '', owner: '' }, id, KEPT);
+    }
+    for (let n = 0; n < 40; n++) await send(earlier, '50000 bytes');
+    const sweep = async (maxBytes: number) =>
+      (await earlier.expire({ retention: { maxBytes } })).old ?? 0;
+    assert.equal(await sweep(2_600_000), 0);
+    const removed = await sweep(1_500_000);
+    assert.ok(removed > 0 && removed < 40, `${removed} tasks were removed`);
   });
 
   test(`${name}: a task that is being read is kept`, async (t) => {

@@ -1,15 +1,16 @@
 /**
  * Removes finished tasks that ended too long ago. If the store is too large, also removes the finished tasks that ended
  * first. Unfinished tasks are never removed, and neither are tasks that this process has in memory because they are
- * being read, or tasks whose session decides how long they are kept (`keepTasks`). A task with events that a webhook has
- * not received is kept for a day after its end.
+ * being read, or tasks whose session decides how long they are kept (`keepTasks`). The size of the tasks of sessions does
+ * not count, because otherwise all other tasks would be removed to make room for them. A task with events that a webhook
+ * has not received is kept for a day after its end.
  *
  * The work is done in small parts between other events, so that requests do not wait for it.
  */
 import type { EventLog } from './log/event-log.ts';
 import type { Logger } from './log/logger.ts';
 import { KEPT } from './store/store-rules.ts';
-import type { FinishedTask, Scope, TaskStore } from './store/store.ts';
+import type { FinishedTask, Scope, StoreRetention, TaskStore } from './store/store.ts';
 
 /** How long finished tasks are kept. */
 export interface Retention {
@@ -92,15 +93,23 @@ export async function removeOldTasks(
   const oldest = trustsClock(runtime, now) ? now - maxAgeMs : -Infinity;
   const turns = new Turns();
   let removed = 0;
+  let keptBytes: number | undefined;
 
+  /** Returns whether the tasks that may be removed are too large. */
+  const isFull = async (): Promise<boolean> => {
+    const size = await old.size();
+    if (size <= maxBytes) return false;
+    keptBytes ??= await sizeOfKept(old, turns);
+    return size - keptBytes > maxBytes;
+  };
   const mayGo = ({ taskId, isDue, endedAt }: FinishedTask): boolean =>
     !log.isLive(taskId) && !(isDue && endedAt > now - KEEP_UNDELIVERED_MS);
 
   let after: number | undefined;
   while (!runtime.closing) {
     const found = await old.finished({ after, limit: GROUP });
-    const isFull = (await old.size()) > maxBytes;
-    const gone = isFull ? found : found.filter(({ endedAt }) => endedAt <= oldest);
+    const isOld = ({ endedAt }: FinishedTask) => endedAt <= oldest;
+    const gone = found.length > 0 && (await isFull()) ? found : found.filter(isOld);
     // A request may open a task between two calls of `remove`, so the remaining tasks are checked again.
     for (let rest = gone.filter(mayGo); rest.length > 0 && !runtime.closing;) {
       const done = await old.remove(rest);
@@ -114,6 +123,20 @@ export async function removeOldTasks(
   }
   while (!runtime.closing && (await old.reclaim())) await turns.pause();
   return removed;
+}
+
+/** Returns the size of the finished tasks of sessions (`keepTasks`). */
+async function sizeOfKept(old: StoreRetention, turns: Turns): Promise<number> {
+  let bytes = 0;
+  let after: number | undefined;
+  while (old.sizeOf) {
+    const page = await old.finished({ kept: true, after, limit: GROUP });
+    bytes += page.length > 0 ? await old.sizeOf(page) : 0;
+    if (page.length < GROUP) break;
+    after = page.at(-1)?.position;
+    await turns.pause();
+  }
+  return bytes;
 }
 
 /**

@@ -8,8 +8,8 @@ import {
   type Message,
   type MessageSendParams,
 } from '../protocol/index.ts';
-import { EventLog, type OnState } from './log/event-log.ts';
-import type { LiveTask } from './log/live-task.ts';
+import { EventLog } from './log/event-log.ts';
+import type { LiveTask, OnState } from './log/live-task.ts';
 import type { AgentExecutor, StatusEvent } from './execution/executor.ts';
 import type { Logger } from './log/logger.ts';
 import type { LogView, ViewRequest } from './log/view.ts';
@@ -271,8 +271,15 @@ export class Runtime {
    */
   async #endAbandoned(live: LiveTask): Promise<void> {
     const { resumes } = this.executor.rules ?? {};
-    if (typeof resumes !== 'function' || resumes(live.taskId)) return;
+    if (typeof resumes !== 'function' || resumes(live.taskId) || (await isReserved(live))) return;
     if (await this.log.ownInterrupted(live)) await this.interrupt(live);
+  }
+
+  /** Like `continue`, but ends the task if `resumes` is a function that returns false for the task. */
+  async continueOwn(live: LiveTask): Promise<void> {
+    const { resumes } = this.executor.rules ?? {};
+    if (typeof resumes === 'function' && !resumes(live.taskId)) await this.interrupt(live);
+    else await this.continue(live);
   }
 
   /**

@@ -102,6 +102,65 @@ test('a takeover that fails is tried again', async (t) => {
   first.resolve('late');
 });
 
+test('a task that only its own node resumes is continued there after the store failed, or the lease ended', async (t) => {
+  const works = [0, 1, 2].map(() => Promise.withResolvers<string>());
+  const starts = [0, 1, 2].map(() => Promise.withResolvers<void>());
+  const { executor, runs } = counting((run) => {
+    starts[run - 1]!.resolve();
+    return works[run - 1]!.promise;
+  });
+  const own = { ...executor, rules: { resumes: () => true } };
+  const { handler, store, id: before } = await startNode(t, database.url, own);
+  const other = await startNode(t, database.url, { ...own, rules: { resumes: () => false } });
+  const { id } = await begin(handler, 'go');
+  const stream = await handler.subscribe({ id });
+  const append = store.append.bind(store);
+  const failing = t.mock.method(store, 'append', async (batch: Parameters<typeof append>[0]) => {
+    if (batch.some(({ expected }) => expected === 2)) throw new StoreError('a bug');
+    return append(batch);
+  });
+  works[0]!.resolve('too much');
+  await within('the end of the stream', all(stream));
+  failing.mock.restore();
+  await within('the second execution', starts[1]!.promise);
+  await database.query(`DELETE FROM parley.nodes WHERE id = '${before}'`);
+  await within('the third execution', starts[2]!.promise);
+  works[1]!.resolve('too late');
+  works[2]!.resolve('done');
+  const end = await other.handler.subscribe({ id, after: 0 });
+  await within('the end', all(end));
+  assert.equal((await other.handler.getTask({ id })).status.state, 'completed');
+  assert.equal(runs(), 3);
+});
+
+test('tasks that the full store refused are not waited for', async (t) => {
+  const { executor } = counting(async () => 'done');
+  const { handler, store } = await startNode(t, database.url, executor);
+  const probes = t.mock.method(store, 'probe');
+  const failing = t.mock.method(store, 'append', async () => {
+    throw new StoreError('no room', { code: 'full' });
+  });
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  for (let n = 0; n < 20; n++) await assert.rejects(begin(handler, 'go'));
+  t.mock.timers.tick(10_000);
+  assert.equal(failing.mock.callCount(), 20);
+  assert.equal(probes.mock.callCount(), 0);
+});
+
+test('a node looks for other tasks only once, even if it executes as many as it may take', async (t) => {
+  const finish = Promise.withResolvers<string>();
+  const { executor } = counting(() => finish.promise);
+  const { handler, store } = await startNode(t, database.url, executor);
+  for (let n = 0; n < 20; n++) await begin(handler, 'go');
+  const takeOver = t.mock.method(store.cluster, 'takeOver');
+  // After this, the node does not know which tasks it owns.
+  store.cluster.release('unknown', 1);
+  for (let n = 0; n < 40; n++) await database.query('SELECT 1');
+  const calls = takeOver.mock.callCount();
+  assert.ok(calls > 0 && calls < 5, `${calls} calls`);
+  finish.resolve('done');
+});
+
 const deliver: Deliver = {
   accept: (config) => ({ ...config, id: config.id ?? 'hook' }),
   prepare: async () => undefined,

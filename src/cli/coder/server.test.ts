@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { sqliteSessions } from '../../agent/sqlite/index.ts';
+import { creation, update } from '../../../test/contract/task-store/events.ts';
+import { sqliteStore } from '../../store/index.ts';
+import { keepTasks } from '../../tasks/index.ts';
 import { serveCoder } from './server.ts';
 import { localSession } from './stored-sessions.ts';
 
@@ -11,11 +14,12 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
 /** A server with --retention 90d, and functions to add an old session and to find out whether it is still there. */
-async function served(t: TestContext) {
+async function served(t: TestContext, prepare?: (file: string) => Promise<void>) {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'parley-server-')));
   t.after(() => rmSync(folder, { recursive: true }));
   const file = path.join(folder, 'tasks.db');
+  await prepare?.(file);
   const warnings: string[] = [];
   const log = {
     debug() {},
@@ -57,6 +61,24 @@ test('parley serve removes old sessions when it starts, and then every hour', as
   await add();
   t.mock.timers.tick(HOUR);
   assert.ok(await get());
+});
+
+test('parley serve removes the tasks of sessions that no longer exist', async (t) => {
+  const scope = { tenant: '', owner: '' };
+  const { server } = await served(t, async (file) => {
+    const terminal = sqliteStore(file, { now: () => Date.now() - 30 * DAY });
+    await keepTasks(terminal, { ...scope, contextId: 'gone' });
+    terminal.append([creation('old', scope, 'gone')]);
+    terminal.append([update('old', 1, 'completed', undefined, scope, 'gone')]);
+    terminal.close();
+  });
+  assert.ok(await server.store.head(scope, 'old'));
+  server.begin();
+  while (await server.store.head(scope, 'old')) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await server.close();
+  await server.store.close();
 });
 
 test('after the clock was set forward, sessions are not removed for an hour', async (t) => {

@@ -1,7 +1,9 @@
 /** Sets up the coding agent for `parley serve`. */
+import { reasonOf } from '../../base/index.ts';
 import { coderServeOptions } from '../../coder/index.ts';
+import { removeOrphanTasks } from './live-store.ts';
 import { servedAcp } from './served-acp.ts';
-import { openCoder, openSessions, tellNotes, type CoderFlags, type OpenedCoder } from './setup.ts';
+import { openCoder, openSessions, tellNotes, type CoderFlags } from './setup.ts';
 import type { Environment } from '../program/flags.ts';
 import type { ServerLog } from '../program/log.ts';
 import { openStore, type StoreFlags, storeLocation } from '../program/store-location.ts';
@@ -30,6 +32,7 @@ export async function serveCoder({ values, environment }: CoderServerInput, logg
   const acp = servedAcp({ coder, sessions, logger });
   undo.move();
   let sweeping: NodeJS.Timeout | undefined;
+  let closing = false;
   return {
     agent: coder.agent,
     store,
@@ -38,10 +41,15 @@ export async function serveCoder({ values, environment }: CoderServerInput, logg
       tellNotes(coder);
       // Connects to the MCP servers, so that broken ones are reported now, and not with a client's first message.
       void coder.workspaces.openRoots();
-      void coder.sweep();
-      sweeping = sweepEveryHour(coder, logger);
+      const sweep = async () => {
+        await coder.sweep();
+        // Terminals that use the same store have left the tasks of their sessions in it.
+        if (!closing) await removeOrphanTasks(store, sessions);
+      };
+      sweeping = sweepEveryHour(sweep, logger);
     },
     async close() {
+      closing = true;
       clearInterval(sweeping);
       await coder.close();
       await sessions.close();
@@ -50,17 +58,21 @@ export async function serveCoder({ values, environment }: CoderServerInput, logg
 }
 
 /**
- * Removes old sessions every hour. If the clock was set forward by mistake, all sessions would look old. So after a jump
- * nothing is removed for an hour, and the operator has time to correct the clock.
+ * Calls `sweep`, which removes old sessions, now and every hour. If the clock was set forward by mistake, all sessions
+ * would look old. So after a jump nothing is removed for an hour, and the operator has time to correct the clock.
  */
-function sweepEveryHour(coder: Pick<OpenedCoder, 'sweep'>, logger: ServerLog): NodeJS.Timeout {
+function sweepEveryHour(sweep: () => Promise<void>, logger: ServerLog): NodeJS.Timeout {
+  const start = () =>
+    sweep().catch((error: unknown) => {
+      logger.warn({ problem: reasonOf(error) }, 'failed to remove old sessions and their tasks');
+    });
   const offsetNow = () => Date.now() - performance.now();
   let offset = offsetNow();
-  const sweep = (): void => {
+  void start();
+  return setInterval(() => {
     const before = offset;
     offset = offsetNow();
-    if (offset - before <= SWEEP_MS) return void coder.sweep();
-    logger.warn({}, 'the clock was set forward: sessions are not removed for an hour');
-  };
-  return setInterval(sweep, SWEEP_MS).unref();
+    if (offset - before <= SWEEP_MS) void start();
+    else logger.warn({}, 'the clock was set forward: sessions are not removed for an hour');
+  }, SWEEP_MS).unref();
 }

@@ -47,6 +47,7 @@ const SQL = statements('', {
   finished: finished(`expires_at IS DISTINCT FROM ${KEPT}`),
   kept: finished(`expires_at = ${KEPT}`),
   size: 'SELECT coalesce(sum(bytes), 0)::bigint FROM parley.counters',
+  sizeOf: 'SELECT coalesce(sum(counted), 0)::bigint FROM parley.tasks WHERE task_id = ANY ($1)',
 });
 
 /** Removes a task. With `seq`, removes only a finished task with this last entry. Returns whether it was removed. */
@@ -135,6 +136,11 @@ export function postgresRetention(db: Postgres): StoreRetention {
     maxBytes: Infinity,
     async size() {
       const [row] = await db.run<[bytes: number]>(SQL.size);
+      return row?.[0] ?? 0;
+    },
+    async sizeOf(tasks) {
+      const ids = tasks.map(({ taskId }) => toPostgresText(taskId));
+      const [row] = await db.run<[bytes: number]>(SQL.sizeOf, [ids]);
       return row?.[0] ?? 0;
     },
     async finished({ after = 0, limit, kept = false }) {

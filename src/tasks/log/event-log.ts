@@ -13,16 +13,16 @@ import {
   refusal,
   type Task,
   type TaskEvent,
-  type TaskState,
   type TaskStatusUpdateEvent,
 } from '../../protocol/index.ts';
 import { cutBatch, entryToWaitFor, withoutMessage } from './batch.ts';
 import { CommitTimer } from './commit-timer.ts';
-import { LiveTask, LogFullError, LogLostError, LogMovedError, type Unsent } from './live-task.ts';
+import { LiveTask, LogFullError, LogLostError, LogMovedError } from './live-task.ts';
+import type { OnState, Unsent } from './live-task.ts';
 import type { Logger } from './logger.ts';
 import { LogReader, type Sink } from './reader.ts';
 import { roughSize } from './size.ts';
-import { TakeoverPauses } from './takeover-pauses.ts';
+import { isFull, TakeoverPauses } from './takeover-pauses.ts';
 import { isUnfinished } from '../store/store-rules.ts';
 import type {
   AppendOutcome,
@@ -37,12 +37,6 @@ import type {
 /** Maximum number of another node's entries that are read at a time. */
 const PIECE = 64;
 
-/**
- * Called when an event that this process appends changes the state of a task, before the event is stored. Must not
- * throw.
- */
-export type OnState = (task: Scope, state: TaskState) => void;
-
 export class EventLog {
   readonly #store: TaskStore;
   readonly #logger: Logger;
@@ -50,6 +44,8 @@ export class EventLog {
   readonly #live = new ChurnMap<string, LiveTask>();
   /** How this process shares the store with other nodes. Undefined if it does not, or has not joined them yet. */
   cluster: StoreCluster | undefined;
+  /** Called when this process lets other nodes continue an unfinished task. */
+  onRelease: ((task: TaskKey) => void) | undefined;
   /** The claims in progress, by task id. */
   readonly #claims = new Map<string, Promise<boolean>>();
   /** The tasks whose new entries are being read, and whether they have changed again in the meantime. */
@@ -183,29 +179,35 @@ export class EventLog {
 
   /** Lets any node continue a task that is unfinished, but no longer executed here. */
   releaseUnfinished(live: LiveTask): void {
-    const { cluster } = this;
-    if (!cluster || live.lost || !isUnfinished(live.state)) return;
+    if (!this.cluster || live.lost || !isUnfinished(live.state)) return;
     const release = () => {
-      const { taskId, epoch } = live;
-      if (live.lost || live.running || epoch === undefined || !isUnfinished(live.state)) return;
+      if (live.lost || live.running || !isUnfinished(live.state)) return;
       if (this.isPaused(live)) return;
+      this.#release(live);
       live.disown();
-      cluster.release(taskId, epoch);
     };
     // If the last entries cannot be stored, `#failed` releases the task.
     live.whenStored(live.seq).then(release, () => undefined);
   }
 
   /** Lets any node continue a task that could not be executed here because of `error`, but only after a pause. */
-  releaseLater({ taskId, epoch }: Pick<TaskHead, 'taskId' | 'epoch'>, error: unknown): void {
+  releaseLater(task: TaskKey & Pick<TaskHead, 'epoch'>, error: unknown): void {
+    const { tenant, owner, taskId, epoch } = task;
     if (!this.cluster || epoch === undefined) return;
     this.#pauses.start(taskId, epoch, error, () => {
       const live = this.#live.get(taskId);
       // A message may have started an execution, or the task may have been claimed again.
       if (live?.isWriting || (live?.epoch ?? epoch) !== epoch) return;
       live?.disown();
-      this.cluster?.release(taskId, epoch);
+      this.#release({ tenant, owner, taskId, epoch });
     });
+  }
+
+  /** Lets any node continue a task, if this process is still the owner. */
+  #release(task: TaskKey & Pick<TaskHead, 'epoch'>): void {
+    if (task.epoch === undefined) return;
+    this.onRelease?.(task);
+    this.cluster?.release(task.taskId, task.epoch);
   }
 
   /** Returns whether the pause of `releaseLater` is not over. */
@@ -217,6 +219,7 @@ export class EventLog {
   expel(): void {
     for (const live of this.#live.values()) {
       if (live.epoch === undefined) continue;
+      if (isUnfinished(live.state)) this.onRelease?.(live);
       this.#lose(live, new LogMovedError('the lease of this node has ended'));
     }
     this.#pending = this.#pending.filter(({ live }) => !live.lost);
@@ -448,7 +451,7 @@ export class EventLog {
       else if (leftOut?.has(append) || again?.some((each) => each.live === live)) {
         (again ??= []).push(append);
       } else {
-        if (live.stored > 0) this.#giveUp(live);
+        if (live.stored > 0 && !live.lost) this.#release(live);
         this.#lose(live, new LogMovedError('another writer appended to the task'));
       }
     }
@@ -465,15 +468,11 @@ export class EventLog {
     this.#ended(batch);
     this.#logger.error({ err: error, tasks: batch.length }, 'failed to append to the task store');
     for (const { live } of batch) {
-      if (!live.lost) this.releaseLater(live, error);
+      // A full store has not created the new tasks, so nothing of them is left to execute.
+      if (!live.lost && !(isFull(error) && live.stored === 0)) this.releaseLater(live, error);
       this.#lose(live, new LogLostError('the task store failed'));
     }
     if (this.#pending.length > 0) this.#flush();
-  }
-
-  /** Lets any node continue a task that this process is about to lose, if this process is still the owner. */
-  #giveUp({ taskId, epoch, lost }: LiveTask): void {
-    if (!lost && epoch !== undefined) this.cluster?.release(taskId, epoch);
   }
 
   #lose(live: LiveTask, error: Error): void {

@@ -19,6 +19,12 @@ import type { LogReader, Readable } from './reader.ts';
 /** Maximum size of a log whose folded task is kept in memory. */
 const MAX_KEPT_BYTES = 16 * 1024 * 1024;
 
+/**
+ * Called when an event that this process appends changes the state of a task, before the event is stored. Must not
+ * throw.
+ */
+export type OnState = (task: Scope, state: TaskState) => void;
+
 /** Means that this process can no longer write to the task, for example because the store failed. */
 export class LogLostError extends Error {
   override readonly name = 'LogLostError';

@@ -11,6 +11,8 @@ const FIRST_MS = 2000;
 const MAX_MS = 60_000;
 /** A task that has not failed for this time starts with the first pause again, in milliseconds. */
 const FORGET_MS = 600_000;
+/** How long the result of a probe of the store counts, in milliseconds. */
+const PROBE_MS = 1000;
 /** Maximum number of tasks whose failures are counted. The least recent ones are forgotten. */
 const MAX_TASKS = 20_000;
 
@@ -20,6 +22,11 @@ interface Failures {
   count: number;
   /** The time at which the pause ended. Undefined during the pause. */
   endedAt: number | undefined;
+}
+
+/** Returns whether the store failed because it has no room. */
+export function isFull(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'full';
 }
 
 export class TakeoverPauses {
@@ -46,8 +53,7 @@ export class TakeoverPauses {
     const count = known && now - (known.endedAt ?? now) < FORGET_MS ? known.count : 0;
     const failures: Failures = { epoch, count, endedAt: undefined };
     this.#tasks.set(taskId, failures);
-    const isFull = error instanceof StoreError && error.code === 'full';
-    void this.#wait(failures, isFull ? () => this.#hasRoom() : async () => true, resume);
+    void this.#wait(failures, isFull(error) ? () => this.#hasRoom() : async () => true, resume);
   }
 
   /** Ends all pauses without calling `resume`. */
@@ -69,14 +75,19 @@ export class TakeoverPauses {
     if (!this.#closed) resume();
   }
 
-  /** Returns whether the store can be written. All tasks that wait share one probe. */
+  /** Returns whether the store can be written. All tasks that wait share a probe and, for PROBE_MS, its result. */
   #hasRoom(): Promise<boolean> {
-    const probe = async () => this.#store.probe?.();
-    return (this.#probing ??= probe()
-      .then(
-        () => true,
-        () => false,
-      )
-      .finally(() => (this.#probing = undefined)));
+    return (this.#probing ??= this.#probe());
+  }
+
+  async #probe(): Promise<boolean> {
+    try {
+      await this.#store.probe?.();
+      return true;
+    } catch {
+      return false;
+    } finally {
+      void rest(PROBE_MS).then(() => (this.#probing = undefined));
+    }
   }
 }

@@ -13,7 +13,7 @@ export {
   type SubscribeOptions,
 } from '../handler.ts';
 export type { IntakeOptions } from '../intake.ts';
-export type { OnState } from '../log/event-log.ts';
+export type { OnState } from '../log/live-task.ts';
 export * from '../log/logger.ts';
 export type { Published } from '../log/published.ts';
 export type { EndReason, Sink } from '../log/reader.ts';

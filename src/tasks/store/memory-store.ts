@@ -233,6 +233,8 @@ export class MemoryStore implements TaskStore {
   /** Removes old tasks. In addition, `append` removes finished tasks when the limits of the store are reached. */
   readonly retention: StoreRetention = {
     size: () => this.#bytes,
+    sizeOf: (tasks) =>
+      tasks.reduce((sum, { taskId }) => sum + (this.#tasks.get(taskId)?.bytes ?? 0), 0),
     finished: (query) => this.#finishedTasks(query),
     remove: (tasks) => {
       for (const { taskId } of tasks) {

@@ -207,6 +207,8 @@ export interface StoreRetention {
   readonly maxBytes?: number | undefined;
   /** Returns the size of the stored data in bytes. Free space from removed tasks does not count. */
   size(): MaybePromise<number>;
+  /** Returns the rough size of these tasks in bytes. Without this method, tasks that are kept count as removable. */
+  sizeOf?(tasks: readonly FinishedTask[]): MaybePromise<number>;
   /** Returns finished tasks of all scopes, in the order in which they ended, the oldest first. */
   finished(query: FinishedQuery): MaybePromise<readonly FinishedTask[]>;
   /**
