@@ -141,7 +141,7 @@ function createCollector(
   const seen = new Set<string>();
   /** The filters of the two tools. A filter is undefined if no rule protects anything. */
   const filters = new Map(
-    [READ, LIST].map((tool) => [tool, resultFilter(policy, tool, mayApprove)]),
+    [READ, LIST].map((tool) => [tool, resultFilter(policy, tool, mayApprove ? 'all' : 'none')]),
   );
   let left = MAX_TOTAL_BYTES;
 
