@@ -13,7 +13,7 @@ export { beginning, notStarted, type CommandService } from './commands/service.t
 export { isInside } from './files/path-rules.ts';
 export { ripgrepFile } from './files/ripgrep.ts';
 export { coderServeOptions } from './serve-options.ts';
-export { quotedText } from './session/context.ts';
+export { quotedText } from './approval/quoted.ts';
 export { logInToMcpServer, logOutOfMcpServer } from './session/mcp-login.ts';
 export type { LoginPlace } from './session/mcp-logins.ts';
 export { probeMcp } from './session/mcp-tools.ts';

@@ -362,7 +362,7 @@ describe('parley -p', { concurrency: 3 }, () => {
     assertRefused(await parley(['-p', 'x', '--resume'], elsewhere), 2, /no session in/);
     renameSync(here.cwd, `${here.cwd}-moved`);
     const gone = await parley(['-p', 'x', '--resume', first.sessionId], elsewhere);
-    assertRefused(gone, 2, /work: no such folder/);
+    assertRefused(gone, 2, /the session works in .*work, which no longer exists: create/);
   });
 
   test('the settings of a workspace count once it is trusted', async () => {

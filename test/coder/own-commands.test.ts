@@ -91,3 +91,16 @@ test('commands of a turn that was canceled are not run in the next one', async (
   assert.equal(next.text, 'Seen.');
   assert.equal(requests.length, 1);
 });
+
+test('the placeholder does not contain a quoted part, which follows the prompt', async (t) => {
+  const { url, requests } = await withCommand(t, 'Review $ARGUMENTS now.', [DONE]);
+  const metadata = { 'parley.quoted': true };
+  await stream(
+    url,
+    userMessage([
+      { kind: 'text', text: '/look a.ts' },
+      { kind: 'text', text: '\n\na log', metadata },
+    ]),
+  );
+  assert.match(heard(requests[0]), /"Review a\.ts now\."\},\{"kind":"text","text":"\\n\\na log"/);
+});

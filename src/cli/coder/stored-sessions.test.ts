@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEvent, memorySessions } from '../../agent/index.ts';
 import { WORKSPACE_KEY } from '../../coder/index.ts';
-import { findSession, localSession, ONE_OFF_KEY, recentSessions } from './stored-sessions.ts';
+import {
+  findSession,
+  folderToResume,
+  localSession,
+  ONE_OFF_KEY,
+  recentSessions,
+} from './stored-sessions.ts';
 
 /** A conversation in /here, then newer single turns of `parley -p` in /other. */
 async function stored(oneOffs: number) {
@@ -43,4 +49,15 @@ test('a person can choose among the last 100 conversations, however many single 
     [offered.length, offered[0]?.id, offered.at(-1)?.id],
     [100, 'talk 119', 'talk 20'],
   );
+});
+
+test('if the folder of a session no longer exists, the error says so, with and without --workspace', async () => {
+  const { sessions } = await stored(0);
+  const session = await findSession(sessions, 'the talk', '/');
+  for (const given of [[], ['/other']]) {
+    await assert.rejects(
+      folderToResume(session, given, '/other'),
+      /the session works in \/here, which no longer exists: create or restore this folder, or start a new session/,
+    );
+  }
 });

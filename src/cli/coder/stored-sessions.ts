@@ -1,5 +1,6 @@
 /** Finds stored sessions, to resume, list or print them. */
 import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import {
   contentText,
   isDelegatedSession,
@@ -9,7 +10,7 @@ import {
   type SessionSummary,
   StorageError,
 } from '../../agent/index.ts';
-import { BoundedMap, shorten } from '../../base/index.ts';
+import { BoundedMap, shorten, systemCode } from '../../base/index.ts';
 import { userOf } from '../../bridge/index.ts';
 import { APP, WORKSPACE_KEY } from '../../coder/index.ts';
 import { line, localTime, type StyledLine } from '../../display/index.ts';
@@ -145,7 +146,8 @@ export function workspaceOf(session: Session | undefined): string | undefined {
 
 /**
  * Returns the folder in which to resume the session: its own folder or, if none is stored, the current folder `here`.
- * Throws if `--workspace` (`given`) names another folder, because a session keeps its folder.
+ * Throws if `--workspace` (`given`) names another folder, because a session keeps its folder, and if the folder no
+ * longer exists.
  */
 export async function folderToResume(
   session: Session,
@@ -154,12 +156,28 @@ export async function folderToResume(
 ): Promise<string> {
   const own = workspaceOf(session);
   if (own === undefined || own === here) return here;
+  if (!(await exists(own))) {
+    throw usageError(
+      `the session works in ${word(own)}, which no longer exists: create or restore this folder, or start a new session without --resume or --continue`,
+    );
+  }
   if (given.length > 0) {
     throw usageError(
       `the session works in ${word(own)}: leave out --workspace (or PARLEY_WORKSPACE)`,
     );
   }
   return workspaceFolder(own);
+}
+
+/** Returns false if the folder does not exist. If this is unknown, returns true. */
+async function exists(folder: string): Promise<boolean> {
+  try {
+    await stat(folder);
+    return true;
+  } catch (error) {
+    const code = systemCode(error);
+    return code !== 'ENOENT' && code !== 'ENOTDIR';
+  }
 }
 
 /**

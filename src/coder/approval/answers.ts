@@ -17,6 +17,7 @@ import {
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, textOf, type Message } from '../../protocol/index.ts';
 import { requestOf } from './confirmation-request.ts';
+import { isQuoted, ownText } from './quoted.ts';
 
 /**
  * Returns the confirmations in a message from a client. Throws if a confirmation does not have the extension's format,
@@ -40,18 +41,21 @@ export function confirmationsIn({ parts }: Message): ToolCallConfirmation[] {
  * Returns the answer that an accepted message gives to a question, or undefined if the message has only confirmations
  * for other questions. If a confirmation selects the option `answer` but has no field `answer`, the text of the message
  * is its answer. If no confirmation takes the text as its answer, the model gets the text together with the answer of
- * the first confirmation.
+ * the first confirmation. Quoted text is never an answer. The model only gets it together with the answer.
  */
 export function answerIn(message: Message, question: Question): Answer | undefined {
-  const words = textOf(message.parts).trim();
+  const own = ownText(message.parts).trim();
   const confirmations = readMessage(message).filter((fact) => fact.kind === 'answer');
-  if (confirmations.length === 0) return wordsAnswer(question, words);
+  if (confirmations.length === 0) {
+    const quoted = textOf(message.parts.filter(isQuoted)).trim();
+    return { ...wordsAnswer(question, own), ...(quoted !== '' && { words: quoted }) };
+  }
   const chosen = confirmations.find(({ confirmation: { tool_call_id: id } }) => id === question.id);
   if (!chosen) return undefined;
-  const answer = answerFor(question, chosen.confirmation, words);
+  const answer = answerFor(question, chosen.confirmation, own);
   // The model gets the text only once, although the message may answer several questions.
   const isAnswer = confirmations.some(({ confirmation }) => takesWords(confirmation));
-  const beside = chosen === confirmations[0] && !isAnswer ? words : '';
+  const beside = chosen === confirmations[0] && !isAnswer ? textOf(message.parts).trim() : '';
   const { selected_option_id: option, reason = '' } = chosen.confirmation;
   // With `cancel`, the reason is already part of the answer, so it is not added here.
   const said = [option === OPTION.cancel ? '' : reason, beside].filter((text) => text !== '');

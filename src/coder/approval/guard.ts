@@ -156,8 +156,8 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
         await options.beforeChange(tool.describe(args), context);
       }
       if (tool.asks !== true || context.answer) context.progress(BEGUN);
-      const approved = context.confirmation !== undefined;
-      const shows = resultFilter(policyOf(options, context.state), tool, approved);
+      const answered = context.confirmation ? 'tool' : 'none';
+      const shows = resultFilter(policyOf(options, context.state), tool, answered);
       const work = async (): Promise<unknown> =>
         tool.run(args, context, preview, shows, environment);
       if (isEdit) return changes.change(actor, await filesIn(preview), work);

@@ -169,6 +169,30 @@ test('other grants are about the file, the tool, the host, the server', () => {
   assert.deepEqual(grantFrom('proceed_always_tool', askedShell('ls')), []);
 });
 
+test('a tool of a server whose shortened name has lost its __ is allowed by its full name', () => {
+  const server = 'a'.repeat(60);
+  const shortened = (fullName: string): Subject => ({
+    ...MCP,
+    name: `${'a'.repeat(55)}_0123abcd`,
+    fullName,
+  });
+  const search = shortened(`${server}__search`);
+  const preview: Preview = { kind: 'mcp', server, tool: 'search' };
+  const mcp = asked(search, {}, preview);
+  assert.ok(ids(mcp).includes('proceed_always_tool'));
+  for (const id of ['proceed_always', 'proceed_always_tool', 'proceed_always_and_save']) {
+    const grants = grantFrom(id, mcp);
+    assert.deepEqual(grants, [rule('allow', `${server}__search`)], id);
+    assert.equal(verdict([], search, {}, { preview, grants }).decision, 'allow');
+    const other = shortened(`${server}__delete`);
+    assert.equal(verdict([], other, {}, { preview, grants }).decision, 'ask');
+  }
+  for (const fullName of [`${server}__x__search`, `${server}___search`, `${server}__*`]) {
+    const unclear = asked(shortened(fullName), {}, preview);
+    assert.deepEqual(ids(unclear), ['proceed_once', 'proceed_always_server', 'cancel'], fullName);
+  }
+});
+
 test('a name that matches others as a pattern cannot be allowed for good', () => {
   const generic: Preview = { kind: 'generic', description: '' };
   for (const url of ['https://*/', 'https://*.com/x', 'https://*.', 'https://%2A.example/']) {

@@ -120,8 +120,8 @@ function rulesOf(optionId: string, call: CallToApprove): readonly PolicyRule[] {
     case 'proceed_always_prefix_and_save':
       return prefixRules(call) ?? [];
     case 'proceed_always_tool':
-      if (tool.name === SHELL_TOOL || !isLiteralName(tool.name)) return [];
-      return [{ tool: tool.name, decision: 'allow' }];
+      if (tool.name === SHELL_TOOL || !isLiteralName(ruleName(tool))) return [];
+      return [{ tool: ruleName(tool), decision: 'allow' }];
     case 'proceed_always_server':
       return server === undefined ? [] : [{ tool: `${server}__*`, decision: 'allow' }];
     default:
@@ -132,7 +132,7 @@ function rulesOf(optionId: string, call: CallToApprove): readonly PolicyRule[] {
 /** Returns the narrowest rules that allow this call, or undefined if no rule can describe it. */
 function narrowRules({ tool, args, preview, root }: CallToApprove): PolicyRule[] | undefined {
   const allow = (pattern?: string): PolicyRule => ({
-    tool: tool.name,
+    tool: ruleName(tool),
     decision: 'allow',
     ...defined({ pattern }),
   });
@@ -148,7 +148,17 @@ function narrowRules({ tool, args, preview, root }: CallToApprove): PolicyRule[]
   }
   // The names of helpers contain no characters that are special in a pattern.
   if (tool.name === TASK_TOOL) return [allow(helperIn(args))];
-  return preview.kind === 'mcp' && isLiteralName(tool.name) ? [allow()] : undefined;
+  return preview.kind === 'mcp' && isLiteralName(ruleName(tool)) ? [allow()] : undefined;
+}
+
+/**
+ * Returns the name of a tool in rules. If the name that the model sees is shortened, it may have lost its `__`, and a
+ * rule with it would be invalid. The full name replaces it if only one tool can have this full name: `a__b__c` may be a
+ * tool of the server `a` or of the server `a__b`.
+ */
+function ruleName({ name, fullName = name }: Subject): string {
+  const isUnique = fullName.indexOf('__') === fullName.lastIndexOf('__');
+  return name.includes('__') || !isUnique ? name : fullName;
 }
 
 /**

@@ -193,10 +193,75 @@ test('a permission for a command does not count if its input may be other code',
   assert.equal(running('cat x | python3 -', [shellRule('allow', 'python3')], grants), 'allow');
 });
 
+test('a permission for a filter counts after a pipe, unless its options write, run or read other files', () => {
+  const allowed = (line: string): string => {
+    const [, filter] = line.split(' | ');
+    return running(line, [], [shellRule('allow', 'cat x $'), shellRule('allow', `${filter} $`)]);
+  };
+  for (const filter of [
+    'sort',
+    'sort -rn -k 2',
+    'uniq -c',
+    "cut -d: -f1 --output-delimiter=' '",
+    "tr -d '\\n'",
+    'nl -ba',
+    'tac',
+    'rev',
+    'column -t -s ,',
+    'fold -sw 80',
+    'comm -12 - a.txt',
+    'paste -sd, -',
+    'jq -r .name',
+    'rg -n --no-config error',
+    'egrep -v "a|b"',
+    'fgrep -c x',
+  ]) {
+    assert.equal(allowed(`cat x | ${filter}`), 'allow', filter);
+    assert.equal(running(`cat x | ${filter}`, [], [shellRule('allow', 'cat x $')]), 'ask', filter);
+  }
+  for (const filter of [
+    'sort -o x',
+    'sort -ro x',
+    'sort a -o x',
+    'sort --output=x',
+    'sort --outp=x',
+    'sort --compress-program=./x',
+    'sort --files0-from=-',
+    'sort /dev/stdin',
+    'uniq - x',
+    'uniq -c -- - x',
+    'jq -f -',
+    'jq --from-file=-',
+    'jq -rf x',
+    'rg --pre ./x a',
+    'rg --pre=./x a',
+    'rg --hostname-bin=./x a',
+    'rg -f - a',
+    'egrep -f /dev/stdin',
+    'egrep --file=- a',
+    'comm - /proc/self/fd/0',
+    'comm - ../../proc/self/fd/0',
+    './sort',
+    'sed -n 1p',
+    'awk 1',
+    'xargs echo',
+    'perl -ne 1',
+    'tee x',
+  ]) {
+    assert.equal(allowed(`cat x | ${filter}`), 'ask', filter);
+  }
+  assert.equal(running('cat x | A=1 sort', [], [shellRule('allow', 'cat x $')]), 'ask');
+});
+
 test('a permission for a command does not count in another folder', () => {
-  const grants = ['./build.sh', 'cd vendor', 'pushd vendor', 'env', `cd ${ROOT}`].map((words) =>
-    shellRule('allow', `${words} $`),
-  );
+  const grants = [
+    './build.sh',
+    'cd vendor',
+    'pushd vendor',
+    'env',
+    `cd ${ROOT}`,
+    `cd ${ROOT}/`,
+  ].map((words) => shellRule('allow', `${words} $`));
   // The line is asked about only because of the folder: rules allow the other commands.
   const rules = ['cd', 'pushd', 'popd', 'env', 'genv', 'sudo', 'find', 'gfind', 'bash'].map(
     (name) => shellRule('allow', name),
@@ -204,6 +269,7 @@ test('a permission for a command does not count in another folder', () => {
   for (const line of [
     './build.sh',
     `cd ${ROOT} && ./build.sh`,
+    `cd ${ROOT}/ && ./build.sh`,
     'env ./build.sh',
     "find . -exec ./build.sh ';'",
   ]) {
@@ -213,6 +279,8 @@ test('a permission for a command does not count in another folder', () => {
     'cd vendor && ./build.sh',
     'cd; ./build.sh',
     `cd ${ROOT} vendor; ./build.sh`,
+    `cd ${ROOT}/vendor; ./build.sh`,
+    `cd ${ROOT}/.. && ./build.sh`,
     `cd "$X" && ./build.sh`,
     'pushd vendor; ./build.sh',
     'popd; ./build.sh',

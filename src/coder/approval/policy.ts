@@ -223,25 +223,28 @@ function readingRules(policy: Policy, tool: Subject): Applicable {
 /**
  * Returns a function that takes the real path of a file or folder. The function returns whether the result of a tool
  * may contain it. Returns undefined instead if the result may contain all files, or if the tool has another effect than
- * `read`. The rules for the tool and those for `read_file` apply. If a person has approved the call, `approved` is
- * true, and rules that ask about the tool do not count. Rules that ask only about `read_file` still count, because the
- * person was not asked about these files.
+ * `read`. The rules for the tool and those for `read_file` apply. `answered` says which rules that ask do not count:
+ *
+ * - `none`: all of them count.
+ * - `tool`: those about the tool do not count, because a person has approved the call. Rules that ask only about
+ *   `read_file` still count, because the person was not asked about these files.
+ * - `all`: none of them counts, because a person who may approve calls has named the file or folder.
  */
 export function resultFilter(
   policy: Policy,
   tool: Subject,
-  approved: boolean,
+  answered: 'none' | 'tool' | 'all',
 ): ((file: string) => boolean) | undefined {
   if (tool.effect !== 'read') return undefined;
   const asks = policy.mode !== 'yolo';
   const own = applicableTo(policy, tool);
-  const answered = (rule: PolicyRule): PolicyRule =>
-    approved && rule.decision === 'ask' && own.rules.includes(rule)
-      ? { ...rule, decision: 'allow' }
-      : rule;
+  const isAnswered = (rule: PolicyRule): boolean =>
+    answered === 'all' || (answered === 'tool' && own.rules.includes(rule));
   const withAnswers = (applicable: Applicable): Applicable => ({
     ...applicable,
-    rules: applicable.rules.map(answered),
+    rules: applicable.rules.map((rule) =>
+      rule.decision === 'ask' && isAnswered(rule) ? { ...rule, decision: 'allow' } : rule,
+    ),
   });
   const lists = [withAnswers(own), withAnswers(readingRules(policy, tool))].filter((applicable) =>
     applicable.rules.some(
@@ -265,7 +268,7 @@ export function resultFilter(
  * the model to get it without approval. Returns undefined if they allow all files.
  */
 export function fileFilter(policy: Policy): ((file: string) => boolean) | undefined {
-  return resultFilter(policy, { name: READ_TOOL, effect: 'read' }, false);
+  return resultFilter(policy, { name: READ_TOOL, effect: 'read' }, 'none');
 }
 
 /**
@@ -274,7 +277,7 @@ export function fileFilter(policy: Policy): ((file: string) => boolean) | undefi
  */
 export function readFilter(policy: Policy): ((file: string) => boolean) | undefined {
   const filters = [READ_TOOL, ...FOLDER_TOOLS]
-    .map((name) => resultFilter(policy, { name, effect: 'read' }, false))
+    .map((name) => resultFilter(policy, { name, effect: 'read' }, 'none'))
     .filter((filter) => filter !== undefined);
   return filters.length === 0 ? undefined : (file) => filters.every((shows) => shows(file));
 }

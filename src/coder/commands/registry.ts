@@ -3,7 +3,7 @@
  * cannot override an earlier command.
  */
 import type { Message } from '../../protocol/index.ts';
-import { isQuoted } from '../session/context.ts';
+import { isQuoted } from '../approval/quoted.ts';
 import type { McpTools } from '../session/mcp-tools.ts';
 import { isTrusted } from '../settings/trust.ts';
 import { approvalCommand } from './approval.ts';

@@ -6,6 +6,7 @@
  */
 import { spawn } from 'node:child_process';
 import { addAbortListener } from 'node:events';
+import { homeFolder, NoHomeError } from '../../base/system/index.ts';
 import { FileError } from './file-error.ts';
 import type { PathHandle } from './path-handle.ts';
 
@@ -35,6 +36,16 @@ export async function ripgrepFile(): Promise<string> {
   return rgPath;
 }
 
+/** Returns the home folder, in which ripgrep finds a person's own ignore file, or undefined if it is unknown. */
+function home(): string | undefined {
+  try {
+    return homeFolder();
+  } catch (error) {
+    if (error instanceof NoHomeError) return undefined;
+    throw error;
+  }
+}
+
 /**
  * Runs ripgrep. If `onLine` returns false, ripgrep is stopped. Returns the reason if ripgrep was stopped early, or
  * undefined if it ran to its end. Rejects with a FileError if ripgrep reports an error, and with the signal's reason if
@@ -55,7 +66,7 @@ export async function ripgrep(
     // On Linux this is the folder's descriptor, so it stays valid if the folder is renamed or replaced.
     cwd: folder.self,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
+    env: { PATH: process.env['PATH'], HOME: home() },
     windowsHide: true,
   });
   const stop = (why?: Stopped): void => {

@@ -236,3 +236,22 @@ test('a file for which a rule asks is added if the sender may approve calls', as
     'secrets/key was left out: a rule asks before read_file "secrets/**", and the sender of the message may not approve calls',
   ]);
 });
+
+test('a folder is listed with the files for which a rule asks if the sender may approve calls', async (t) => {
+  const { expand, put } = await opened(t);
+  await put('docs/a.md', '');
+  await put('docs/b.key', '');
+  const note = '[files that a rule protects are left out]';
+  const asks: PolicyRule[] = [{ tool: 'read_file', pattern: '**/*.key', decision: 'ask' }];
+  assert.equal((await expand('@docs', asks, true)).texts[1], '[Folder docs]\na.md\nb.key');
+  assert.equal((await expand('@docs', asks, false)).texts[1], `[Folder docs]\na.md\n${note}`);
+  await put('docs/c.pem', '');
+  const rules: PolicyRule[] = [
+    ...asks,
+    { tool: 'read_file', pattern: '**/*.pem', decision: 'deny' },
+  ];
+  assert.equal(
+    (await expand('@docs', rules, true)).texts[1],
+    `[Folder docs]\na.md\nb.key\n${note}`,
+  );
+});

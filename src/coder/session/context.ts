@@ -6,8 +6,7 @@
  * quoted (`@"my file"`), or its spaces are escaped with backslashes. `\@` is a plain @. A mention of a file that does
  * not exist is left as it is, without an error, because people use @ for other purposes too.
  *
- * A text part that is marked as quoted (`quotedText`) is only text for the model: it has no mentions, and it is not a
- * command.
+ * A quoted text part (approval/quoted.ts) has no mentions.
  *
  * Files in the parts of a message are added in the same way. Images, PDF documents and text are added with their
  * content. Of any other file, and of an image or document that is too large, only the name and the size are added. A
@@ -21,8 +20,9 @@ import { cutText, imageType, MAX_IMAGE_BYTES, sizeOf } from '../../base/index.ts
 import { fileURLToPath } from 'node:url';
 import type { ContentPart } from '../../agent/index.ts';
 import { fromA2AParts } from '../../bridge/index.ts';
-import type { Part as A2APart, TextPart } from '../../protocol/index.ts';
+import type { Part as A2APart } from '../../protocol/index.ts';
 import { decide, resultFilter, type Policy, type Subject } from '../approval/policy.ts';
+import { isQuoted } from '../approval/quoted.ts';
 import { FileError } from '../files/file-error.ts';
 import { binaryKind } from '../files/text.ts';
 import type { Workspace } from '../files/workspace.ts';
@@ -40,9 +40,6 @@ const MAX_ENTRIES = 200;
 /** Maximum number of entries of a folder that are read. */
 const MAX_SCANNED = 10_000;
 
-/** The metadata key of quoted text parts. Any client may set it, because it can only reduce what a text does. */
-const QUOTED_KEY = 'parley.quoted';
-
 /** The tools whose rules apply. */
 const READ: Subject = { name: 'read_file', effect: 'read' };
 const LIST: Subject = { name: 'list_directory', effect: 'read' };
@@ -58,16 +55,6 @@ export interface Context {
   readonly parts: readonly ContentPart[];
   /** One line for each file that could not be added. The model gets these lines. */
   readonly problems: readonly string[];
-}
-
-/** Returns a part with text that the sender did not write, such as the content of a pipe. */
-export function quotedText(text: string): TextPart {
-  return { kind: 'text', text, metadata: { [QUOTED_KEY]: true } };
-}
-
-/** Returns whether a part is only text for the model. */
-export function isQuoted({ metadata }: A2APart): boolean {
-  return metadata?.[QUOTED_KEY] === true;
 }
 
 /** Returns the content of a message, with the files that the message mentions or contains. */
@@ -141,7 +128,7 @@ function createCollector(
   const seen = new Set<string>();
   /** The filters of the two tools. A filter is undefined if no rule protects anything. */
   const filters = new Map(
-    [READ, LIST].map((tool) => [tool, resultFilter(policy, tool, mayApprove)]),
+    [READ, LIST].map((tool) => [tool, resultFilter(policy, tool, mayApprove ? 'all' : 'none')]),
   );
   let left = MAX_TOTAL_BYTES;
 

@@ -331,6 +331,23 @@ test('a rule is removed wherever it is in the policy, and the rest of the file s
   }
 });
 
+test('an invalid permission stays in the file when another rule is removed', async (t) => {
+  const { config } = await folders(t);
+  const file = path.join(config, 'settings.json');
+  const invalid = { tool: 'nonsense', decision: 'allow', workspace: '/work' };
+  const [a, b, ignored] = [rule('a'), rule('b'), invalid].map((each) => JSON.stringify(each));
+  for (const text of [
+    `{ "policy": [${ignored},${a},${b}] }`,
+    `{ "policy": [${a},${ignored},${b}] }`,
+    `{ "policy": [${a},${ignored},${b},] }`,
+  ]) {
+    await writeFile(file, text);
+    await removeRules(config, ({ pattern }) => pattern === 'b');
+    assert.deepEqual(await userRules(config), [rule('a')], text);
+    assert.ok((await readFile(file, 'utf8')).includes('nonsense'), text);
+  }
+});
+
 test('rules that are saved at the same time are all there', async (t) => {
   const { config } = await folders(t);
   const rules = Array.from({ length: 8 }, (_, index) => rule(`command ${index}`));

@@ -294,8 +294,8 @@ export async function removeRules(
 }
 
 /**
- * Returns the text of a settings file in which only the rules `left` of the policy remain. `gone` are the places of the
- * other rules.
+ * Returns the text of a settings file without the rules at the places `gone` of the policy. `left` are the other valid
+ * rules. Invalid permissions stay in the file.
  */
 function withRules(
   file: string,
@@ -315,7 +315,10 @@ function withRules(
     // jsonc-parser removes the last element of an array incorrectly if `]` follows the element directly. In this case,
     // the whole list is replaced below.
   }
-  return applyEdits(text, modify(text, ['policy'], left, FORMAT));
+  const { value } = parsed(file, text);
+  const written: unknown = isObject(value) ? value['policy'] : undefined;
+  const kept = Array.isArray(written) ? written.filter((_, at) => !gone.includes(at)) : left;
+  return applyEdits(text, modify(text, ['policy'], kept, FORMAT));
 }
 
 function parsed(file: string, text: string) {

@@ -49,7 +49,8 @@ function isAny(word: Word): boolean {
 export function covers(pattern: Pattern, command: SimpleCommand, root: string): boolean {
   if (!startsWith(pattern, command)) return false;
   const { words } = pattern;
-  const prefix = prefixOf(words);
+  // `git * main` contains no prefix, but `git diff main` does.
+  const prefix = prefixOf(words) ?? (words.some(isAny) ? prefixOf(command.words) : undefined);
   if (!prefix) return true;
   // The words of the command that the pattern does not contain.
   const names: Word[] = [];
@@ -60,9 +61,10 @@ export function covers(pattern: Pattern, command: SimpleCommand, root: string): 
     (index < prefix.words.length ? names : further).push(actual);
   }
   if (!names.every(({ text }) => PLAIN_WORD.test(text))) return false;
-  if (further.length === 0) return true;
+  if (names.length === 0 && further.length === 0) return true;
   // `yarn run NAME` runs any program if there is no script with this name.
   if (prefix.words[0] === 'yarn' && !isScript(prefix, command, root)) return false;
+  if (further.length === 0) return true;
   // After `--`, other words are options.
   const end = words.filter(({ text }) => text === '--').slice(0, 1);
   return areHarmless(prefix.further, [...end, ...further], root);

@@ -49,7 +49,6 @@ test('harmless options and operands are allowed', () => {
       'npm test -v',
     ],
     ['npm run *', 'npm run lint -- --quiet src', 'npm run build --watch'],
-    ['yarn run *', 'yarn run lint'],
     ['pnpm test', 'pnpm test -- parser', 'pnpm test -t "reads a list"'],
     ['bun test', 'bun test src/a.test.ts -t "a (b)" --bail=1'],
     ['cargo test', 'cargo test -p core --release -- --nocapture --test-threads=1 tokens::it'],
@@ -251,6 +250,43 @@ test('a word that * matches is no option, and is checked like further words', ()
   ] as const) {
     for (const line of lines) assert.equal(decision(words, line), 'ask', line);
   }
+});
+
+test('if * matches the subcommand, the options of the subcommand are checked', () => {
+  for (const [words, ...lines] of [
+    [
+      'git * main',
+      'git diff main --output=/tmp/x',
+      'git log main --ext-diff',
+      'git show main -- ../x',
+    ],
+    ['git *', 'git diff --output=/tmp/x'],
+    ['npm * build', 'npm run build --script-shell=./x', 'npm test build /tmp/x.js'],
+    ['* test', 'npm test --script-shell=./x'],
+  ] as const) {
+    for (const line of lines) assert.equal(decision(words, line), 'ask', line);
+  }
+  for (const [words, line] of [
+    ['git * main', 'git diff main --stat'],
+    ['npm * build', 'npm run build --watch'],
+    ['npm * $', 'npm test'],
+  ] as const) {
+    assert.equal(decision(words, line), 'allow', line);
+  }
+});
+
+test('yarn runs only scripts of package.json if * matches the name', (t) => {
+  const root = makeRoot(t);
+  writeFileSync(path.join(root, 'package.json'), '{ "scripts": { "lint": "x" } }');
+  for (const words of ['yarn run *', 'yarn run * $', 'yarn * lint', 'yarn *']) {
+    assert.equal(decision(words, 'yarn run lint', root), 'allow', words);
+  }
+  for (const words of ['yarn run *', 'yarn run * $', 'yarn *', 'yarn * rimraf']) {
+    assert.equal(decision(words, 'yarn run rimraf', root), 'ask', words);
+  }
+  // A person has named this program.
+  assert.equal(decision('yarn run rimraf $', 'yarn run rimraf', root), 'allow');
+  assert.equal(decision('yarn run rimraf', 'yarn run rimraf', root), 'allow');
 });
 
 test('mocha starts no debugger and writes no files, wherever the word is', () => {

@@ -7,7 +7,7 @@
  *   cd vendor && ./build.sh    the folder
  */
 import type { CommandLine } from './parse.ts';
-import { readsOnlyInput } from './read-only-commands.ts';
+import { onlyFilters } from './piped-filters.ts';
 import type { SimpleCommand } from './simple-command.ts';
 import { programName } from './wrappers.ts';
 
@@ -23,7 +23,7 @@ const FOLDER_OPTIONS: ReadonlyMap<string, RegExp> = new Map([
 export function describedCommands(line: CommandLine, root: string): readonly SimpleCommand[] {
   if (line.hasInput || leavesRoot(line, root)) return [];
   // Filters do not run their input. Other programs may run it as code.
-  return line.commands.filter((command) => command.piped !== true || readsOnlyInput(command));
+  return line.commands.filter((command) => command.piped !== true || onlyFilters(command));
 }
 
 /** Returns whether a command of the line may run in another folder than `root`, the root folder of the workspace. */
@@ -33,7 +33,12 @@ export function leavesRoot({ commands }: Pick<CommandLine, 'commands'>, root: st
     const options = FOLDER_OPTIONS.get(name);
     if (options) return args.some(({ text }) => options.test(text));
     const [folder] = args;
-    const staysHere = name === 'cd' && args.length === 1 && folder?.literal && folder.text === root;
+    const staysHere =
+      name === 'cd' && args.length === 1 && folder?.literal && isRoot(folder.text, root);
     return FOLDER_COMMANDS.has(name) && !staysHere;
   });
+}
+
+function isRoot(folder: string, root: string): boolean {
+  return folder === root || folder === `${root}/`;
 }

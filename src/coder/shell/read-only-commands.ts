@@ -64,7 +64,7 @@ const ENDS: KnownOptions = {
   other: /^-\d+$/,
 };
 
-const GREP: KnownOptions = {
+export const GREP: KnownOptions = {
   flags: 'EFGPivwxcLlnHhoqsrab',
   valued: 'ABCme',
   long: wordsIn(
@@ -79,7 +79,7 @@ const GREP: KnownOptions = {
   other: /^-\d+$/,
 };
 
-const RG: KnownOptions = {
+export const RG: KnownOptions = {
   flags: 'nNilcwvFSsoHIUPx',
   valued: 'ABCmegtTMd',
   long: wordsIn(

@@ -12,6 +12,7 @@
  */
 import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { homeFolder } from '../../base/system/index.ts';
 import { isInside } from '../files/path-rules.ts';
 import { gitEnvironment } from './git-settings.ts';
 import { readOnlyCommands, type ReadOnlyCommand } from './read-only-commands.ts';
@@ -48,8 +49,7 @@ export async function readOnlyEnvironment(
   try {
     const folders = systemFolders(options.root);
     if (!commands.every((command) => staysInside(command, folders, options))) return undefined;
-    const passed = Object.entries(options.environment).filter(([name]) => PASSED.test(name));
-    const environment = { ...Object.fromEntries(passed), PATH: folders.join(path.delimiter) };
+    const environment = { ...passedOn(options.environment), PATH: folders.join(path.delimiter) };
     const git = commands.flatMap((command) => command.git ?? []);
     if (git.length === 0) return environment;
     const comparesFiles = git.some((one) => one.comparesFiles);
@@ -58,6 +58,19 @@ export async function readOnlyEnvironment(
     // A file or folder cannot be read or has changed meanwhile.
     return undefined;
   }
+}
+
+/**
+ * Returns the variables that are passed on. HOME and XDG_CONFIG_HOME are always absolute. Otherwise git would read its
+ * configuration from the workspace.
+ */
+function passedOn(environment: Readonly<Record<string, string>>): Record<string, string> {
+  const passed = Object.entries(environment).filter(
+    ([name, value]) =>
+      PASSED.test(name) && (!/^(?:HOME|XDG_CONFIG_HOME)$/.test(name) || path.isAbsolute(value)),
+  );
+  const variables: Record<string, string> = Object.fromEntries(passed);
+  return { ...variables, HOME: variables['HOME'] ?? homeFolder() };
 }
 
 /** Returns the folders of SYSTEM_FOLDERS that exist and are outside the workspace. */

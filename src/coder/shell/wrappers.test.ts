@@ -53,6 +53,16 @@ test('programs that run others are listed with what they run', () => {
   assert.ok(parseCommandLine('find . -delete').writes.length > 0);
 });
 
+test('an error names the program as it is written', () => {
+  for (const [line, name] of [
+    ['gfind . "$X"', 'gfind'],
+    ['/usr/bin/gtimeout --x 5 rm x', 'gtimeout'],
+    ['SUDO --x rm', 'SUDO'],
+  ] as const) {
+    assert.equal(parseCommandLine(line).problem, `it is not clear what "${name}" would run`);
+  }
+});
+
 test('what a program that only starts other programs would run is not clear', () => {
   for (const line of [
     'caffeinate rm -rf x',

@@ -117,13 +117,16 @@ const ANYTHING: Word = { text: '…', literal: false };
  * file systems ignore case.
  */
 export function programName(path: string): string {
-  const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
-  return name.replace(GNU, '');
+  return baseName(path).toLowerCase().replace(GNU, '');
+}
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
 }
 
 export function unwrap({ words }: SimpleCommand): Inner {
   const name = programName(words[0]!.text);
-  const problem = `it is not clear what "${name}" would run`;
+  const problem = `it is not clear what "${baseName(words[0]!.text)}" would run`;
   if (OPAQUE.has(name) || LINKER.test(name)) return { problem };
   if (SHELLS.has(name)) return shell(words) ?? { problem, scripts: possibleScripts(words) };
   if (name === 'eval') return words.every((word) => word.literal) ? evaluated(words) : { problem };

@@ -1,4 +1,5 @@
 /** apply_patch: changes several files at once. Either all changes are applied or none. */
+import { basename, dirname, join } from 'node:path';
 import * as z from 'zod';
 import { sizeOf } from '../../base/index.ts';
 import { applyHunks } from '../files/apply-hunks.ts';
@@ -92,7 +93,20 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
       file = { path: key, before, after: before?.bytes };
       files.set(key, file);
     }
-    return { shown: workspace.show(workspace.locate(path)), file };
+    return { shown: workspace.show(key), file };
+  }
+
+  /** Throws if the path is a link, because the file that it leads to would be removed instead of the link. */
+  async function refuseLink(path: string, file: Working): Promise<void> {
+    const absolute = workspace.locate(path);
+    const own = join(await workspace.target(dirname(absolute)), basename(absolute));
+    // Some file systems ignore case and Unicode normalization.
+    const plain = (name: string): string => name.normalize().toLowerCase();
+    if (plain(own) === plain(file.path)) return;
+    throw new FileError(
+      'wrong-kind',
+      `${workspace.show(absolute)} is a link to ${workspace.show(file.path)}, so it cannot be deleted or moved; use the name of the file, or remove the link with a shell command`,
+    );
   }
 
   /** Sets the new content of a file. */
@@ -124,6 +138,8 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
       if (file.after === undefined) {
         throw new FileError('not-found', `${shown} does not exist, so the patch cannot be applied`);
       }
+      const removes = patch.kind === 'delete' || patch.moveTo !== undefined;
+      if (removes) await refuseLink(patch.path, file);
       const after = patched(file.after, patch, shown);
       if (patch.kind === 'delete') {
         if (patch.hunks.length > 0 && after.length > 0) {

@@ -47,6 +47,21 @@ test('what .gitignore names is left out even when include names it; hidden files
   );
 });
 
+test('an ignore file of the workspace does not count as the own one of a person without an absolute HOME', async (t) => {
+  const { workspace } = await makeWorkspace(t, {
+    'home/.config/git/ignore': '*.txt\n',
+    'home/.gitconfig': '',
+    'a.txt': 'needle',
+  });
+  const before = process.env['HOME'];
+  t.after(() => {
+    if (before === undefined) delete process.env['HOME'];
+    else process.env['HOME'] = before;
+  });
+  process.env['HOME'] = 'home';
+  assert.equal(await call(searchTool(workspace), { pattern: 'needle' }), 'a.txt:1: needle');
+});
+
 test('a long line is cut around its match', async (t) => {
   const { workspace } = await makeWorkspace(t, {
     'a.min.js': `${'é'.repeat(100_000)}needle${'ü'.repeat(100_000)}\n`,

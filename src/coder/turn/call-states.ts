@@ -21,6 +21,7 @@ import { A2AError, isTerminal, textOf, type Message, type Task } from '../../pro
 import { answerIn, approvalIn, exactOption, optionNamed } from '../approval/answers.ts';
 import type { CallDecision } from '../approval/approvals.ts';
 import { requestOf } from '../approval/confirmation-request.ts';
+import { isQuoted, ownText } from '../approval/quoted.ts';
 import { runsAsFunction } from '../commands/registry.ts';
 
 export class CallStates {
@@ -41,10 +42,10 @@ export class CallStates {
           const { tool_call_id: id, answer, reason } = fact.confirmation;
           const options = this.calls.get(id)?.confirmation_request?.options ?? [];
           const option = selectedOption(fact.confirmation, options);
-          const words = answer ?? reason ?? textOf(message.parts);
+          const words = answer ?? reason ?? ownText(message.parts);
           this.#resolve(id, { option, words, source: fact.source, message });
         } else if (fact.kind === 'prompt' && !answers && !runsAsFunction(message)) {
-          this.#resolveAll({ words: textOf(message.parts), source: fact.source, message });
+          this.#resolveAll({ words: ownText(message.parts), source: fact.source, message });
         }
       }
     }
@@ -176,11 +177,12 @@ export function checkWords(text: string, task: Task, isActive: boolean): void {
  * Returns whether a message that does not name the task answers the waiting calls of the task. If the calls need
  * approval, the text must be the name or id of an option of each call. Any other text may be the next prompt. If the
  * only waiting call is a question of the model or of an MCP server, any text answers it, except a slash command. A
- * message with a part that is not text answers nothing.
+ * message with a part that is not text or is quoted answers nothing.
  */
 export function answersCalls({ parts }: Message, calls: readonly ToolCall[]): boolean {
   const text = textOf(parts).trim();
-  if (text === '' || mayBeCommand(text) || parts.some(({ kind }) => kind !== 'text')) return false;
+  if (text === '' || mayBeCommand(text)) return false;
+  if (parts.some((part) => part.kind !== 'text' || isQuoted(part))) return false;
   const [first] = calls;
   if (!first) return false;
   if (calls.length === 1 && !hasOption(first, OPTION.once)) return true;

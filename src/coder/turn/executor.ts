@@ -30,7 +30,7 @@ import {
   type EventSource,
   type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
-import { A2AError, isInterrupted, textOf, type Message, type Task } from '../../protocol/index.ts';
+import { A2AError, isInterrupted, type Message, type Task } from '../../protocol/index.ts';
 import type {
   A2AAgent,
   AgentProfile,
@@ -51,6 +51,7 @@ import { BESIDE, type Commands } from '../commands/service.ts';
 import { editorState } from '../session/editors.ts';
 import { coderAgentView } from '../gemini/view.ts';
 import { openingState } from '../session/opening-calls.ts';
+import { ownText } from '../approval/quoted.ts';
 import { sessionKey, type SessionOwner } from '../session/session-owner.ts';
 import { modelNameIn } from '../session/session-status.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
@@ -130,10 +131,10 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     const isWaiting = isInterrupted(task.status.state);
     if (confirmations.length > 0) {
       const states = new CallStates(task);
-      const beside = textOf(context.message.parts);
+      const beside = ownText(context.message.parts);
       for (const confirmation of confirmations) states.check(confirmation, beside);
     } else if (isWaiting) {
-      checkWords(textOf(context.message.parts), task, knowsCalls(context, task));
+      checkWords(ownText(context.message.parts), task, knowsCalls(context, task));
     }
     let inbox = concluding.has(task.id) ? undefined : inboxes.get(task.id);
     if (isWaiting && !concluding.has(task.id)) {
