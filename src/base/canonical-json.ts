@@ -1,6 +1,6 @@
 /**
  * Writes JSON in the canonical form of RFC 8785, so that other programs can verify a signature over the text. All
- * numbers must be finite, as in parsed JSON. Members whose value is undefined are left out.
+ * numbers must be finite. Members whose value is undefined are left out.
  */
 export function canonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

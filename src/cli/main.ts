@@ -1,5 +1,5 @@
 /**
- * The main program. Runs the command that the arguments name. If it fails, prints one line and ends with an exit code.
+ * The main program. Runs the command that the arguments name. If it fails, prints the reason and ends with an exit code.
  * The module of a command is loaded only when the command runs, which makes the start faster.
  */
 import { absoluteFolders } from '../base/files/index.ts';

@@ -26,7 +26,7 @@ export interface WebhookTrust {
 const ALGORITHM = 'EdDSA';
 const SCHEME = 'v1a,';
 const MAX_SIGNATURES = 4;
-/** Maximum number of keys of a fetched set that are tried. All keys of the caller are tried. */
+/** Maximum number of keys of a fetched set that are tried. The keys in the option `keys` are all tried. */
 const MAX_FETCHED_KEYS = 16;
 /**
  * Maximum length of a notification's id. Parley's servers percent-encode the id of the configuration in it, which can
@@ -83,11 +83,13 @@ export function webhookVerifier(trust: WebhookTrust): WebhookVerifier | undefine
         .map((part) => fromBase64(part.slice(SCHEME.length)))
         .filter((bytes) => bytes !== undefined);
       if (id === '' || id.length > MAX_ID_CHARS || signatures.length === 0) {
-        throw refused('The notification is not signed with Ed25519');
+        throw refused('The notification has no valid id, or no Ed25519 signature');
       }
       const age = Date.now() / 1000 - Number(timestamp);
       if (!/^\d{1,12}$/.test(timestamp) || Math.abs(age) > toleranceSeconds) {
-        throw refused('The time of the notification is too far from the time of this server');
+        throw refused(
+          'The time of the notification is missing, or too far from the time of this server',
+        );
       }
       return { id, timestamp, signatures };
     },

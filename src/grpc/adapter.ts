@@ -129,7 +129,7 @@ function refuse(request: Http2ServerRequest, code: Code, message: string): void 
     'grpc-status': String(code),
     'grpc-message': message,
   };
-  // A status without messages is in the headers, which then end the stream.
+  // A response without protobuf messages has its status in the headers, and the headers end the stream.
   request.stream.respond(headers, { endStream: true });
   discardRest(request);
 }
@@ -174,8 +174,8 @@ function trailersOf(trailer: Headers): Record<string, string> {
 const PUNCTUATION = /(?<!^)%20(?!$)|%(?!20|25|7F)[2-7][\dA-F]/g;
 
 /**
- * Iterates over the body. Counts its bytes while it is being received, and limits the size of its message and the
- * number of messages inside.
+ * Iterates over the body. Counts its bytes while it is being received, and limits the size of its message, and
+ * the number of messages that are nested in it.
  */
 async function* countedBody(
   request: Http2ServerRequest,
@@ -270,7 +270,7 @@ class ResponseWriter implements Beating {
     pending.give(client, counted);
   }
 
-  /** gRPC has no message that clients ignore. Clients can keep the connection alive with HTTP/2 pings. */
+  /** Sends nothing, because gRPC has no message that clients ignore. Clients can send HTTP/2 pings. */
   beat(): void {}
 
   drop(): void {

@@ -111,7 +111,7 @@ export function embeddingsFrom(
       length <= MAX_DIMENSIONS &&
       vectors.every((vector) => vector.length === length && vector.every(Number.isFinite));
     if (valid) return;
-    const message = `${name} did not send ${count} vectors of the same length: try again`;
+    const message = `${name} did not send ${count} valid vectors of the same length: try again`;
     throw new ModelError('failed', message);
   }
 

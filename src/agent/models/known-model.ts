@@ -4,10 +4,10 @@
  *
  * The name is refused only if the list of models does not contain it. Usually the model itself is requested first, and
  * the list is read only if this request gets 404. For a server on this machine, and for a name that cannot be used in a
- * URL, only the list is read. Some servers have no list of models, and some keys are not allowed to read it. In these
- * cases, the first request shows whether the name is correct. A model server on this machine must answer with its list.
- * Otherwise a client that selects a model could make this program send a conversation to another service on the same
- * port.
+ * URL, only the list is read. Some servers have no list of models, and some keys are not allowed to read it. Then the
+ * name is accepted, and if it is wrong, the first prompt fails. A model server on this machine must answer with its
+ * list. Otherwise a client that selects a model could make this program send a conversation to another service on the
+ * same port.
  */
 import { nearestNames, shorten } from '../../base/index.ts';
 import { ModelError } from '../model.ts';

@@ -41,7 +41,7 @@ const STEPS: readonly string[] = [
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL,
     changed bigint NOT NULL,
-    -- The number of its events, and their characters.
+    -- seq is the number of the session's events. size is their total length in characters.
     seq integer NOT NULL,
     size bigint NOT NULL
   ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
@@ -59,8 +59,8 @@ const STEPS: readonly string[] = [
     UNIQUE (session, event_id)
   ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1);
 
-  -- place is the key of a session, or the hash of an app or of a user. hash is the hash of the value's key. The column
-  -- key has this key as JSON text, so that it can be any string.
+  -- place is the key of a session, or the hash of an app or of a user. hash is the hash of the name of the state value.
+  -- The column key has this name as JSON text, because text columns cannot contain every string.
   CREATE TABLE parley.session_state (
     place bytea NOT NULL,
     hash bytea NOT NULL,

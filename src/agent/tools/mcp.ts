@@ -29,7 +29,7 @@ const MAX_DESCRIPTION_LENGTH = 4_000;
 const MAX_SCHEMA_LENGTH = 50_000;
 
 /**
- * The tool of a call for which `McpOptions.confirm` decides. The tool that lists and reads the server's resources has
+ * The tool of a call, for `McpOptions.confirm`, which decides whether the call needs an approval. The tool that lists and reads the server's resources has
  * the name `read_resource`.
  */
 export interface ConfirmableTool {
@@ -61,8 +61,8 @@ export interface McpOptions {
   /** Maximum time until the server is ready, in milliseconds. Default: 30,000. */
   readonly connectTimeoutMs?: number;
   /**
-   * Maximum time in milliseconds for which a call waits for the server: for its response, a progress report or a
-   * request. The time does not run while the server waits for an answer. A call to the server ends after one hour in
+   * Maximum time in milliseconds in which a call gets nothing from the server: no response, no progress report and no
+   * request. The time does not run while the server waits for the answer to its own request. A call to the server ends after one hour in
    * any case. For other requests, this is the maximum time until the response. Default: 120,000.
    */
   readonly callTimeoutMs?: number;

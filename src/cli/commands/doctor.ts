@@ -159,7 +159,7 @@ function checkSecretKey(environment: Environment, usesPostgres: boolean): Check 
   if (key === '' && usesPostgres) {
     return warning(
       name,
-      'PARLEY_SECRET_KEY is not set, so no secrets can be stored in PostgreSQL, such as the credentials of webhooks: set the same value on all machines, for example from openssl rand -base64 32',
+      'PARLEY_SECRET_KEY is not set, so secrets such as the credentials of webhooks cannot be stored in PostgreSQL: create one value with openssl rand -base64 32, and set it on all machines',
     );
   }
   if (key === '') {

@@ -64,8 +64,8 @@ const MAX_EXPIRY_DAYS = 3650;
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
 /**
- * Returns the flag without its environment variable. What concerns one key must be typed: PARLEY_NAME and
- * PARLEY_WORKSPACE, for example, are for other commands.
+ * Returns the flag without its environment variable. Variables such as PARLEY_NAME and PARLEY_WORKSPACE are for other
+ * commands, so they must not change a key.
  */
 function typedOnly<F extends Flag>(flag: F) {
   return { ...flag, variable: false } as const;
@@ -209,7 +209,7 @@ const set = defineCommand({
       if (Object.keys(change).length === 0) {
         throw usageError('parley keys set needs a setting, for example --budget-tokens 2000000');
       }
-      // `force` allows a change of the last administrator's key, because a person who can run this command can create
+      // `force` allows a change of the last key with keys:write, because a person who can run this command can create
       // another key.
       return keys.edit(workspace, id, change, ACTOR, { force: true });
     });
@@ -250,7 +250,8 @@ const revoke = defineCommand({
   examples: ['parley keys revoke ID'],
   async run(input) {
     const { values, operands } = input;
-    // `force` allows the revocation of the last key, because a person who can run this command can create another key.
+    // `force` allows the revocation of the last key with keys:write, because a person who can run this command can
+    // create another key.
     const key = await withKeys(input, false, (keys, workspace) =>
       keys.revoke(workspace, String(operands[0]), { force: true }, ACTOR),
     );
@@ -430,7 +431,7 @@ function amounts(budget: Budget, { tokens = 0, amount = 0 }: Spent): string {
   ].join(', ');
 }
 
-/** Returns the rate limit that the flag describes. Keeps the burst of the limit `before`, up to the new rate. */
+/** Returns the rate limit that the flag describes. Keeps the burst of the previous limit, but at most the new rate. */
 function rateLimit(text: string, before?: RateLimit): RateLimit {
   const requestsPerMinute = wholeNumber('--rate', text, { min: 1, max: 1e6 });
   const burst = before?.burst;

@@ -14,7 +14,7 @@ import { complain, note, say } from '../program/terminal.ts';
 export default defineCommand({
   operands: ['ACTION', 'NAME'],
   about:
-    'ACTION login logs in, with OAuth in a browser, to an MCP server that the settings name. ACTION logout deletes the stored login.',
+    'ACTION login opens a browser and logs in, with OAuth, to an MCP server that the settings name. ACTION logout deletes the stored login.',
   flags: {
     'no-browser': toggle('Only print the URL of the login.'),
     'allow-network': listOption(

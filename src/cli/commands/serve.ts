@@ -77,7 +77,7 @@ const FLAGS = {
   'allow-auto-execute': toggle('Let clients of the coder turn off approvals for their sessions.'),
   'max-pending-bytes': option(
     'N',
-    'How many bytes of memory may hold requests that are still arriving, and answers that clients have not read yet; 512 MB by default. One client may use a quarter of it.',
+    'The maximum memory, in bytes, for requests that are still arriving and answers that clients have not read yet; 512 MB by default. One client may use a quarter of it.',
   ),
   'max-task-bytes': option(
     'N',

@@ -67,7 +67,7 @@ export const TERMINAL_FLAGS = {
   ...TLS_FLAGS,
   'public-url': option(
     'URL',
-    'The address of a proxy in front of --a2a-port, for links and agent cards. With this flag, every client needs a token, unless --trust-proxy is given, and --remote opens a network address of this machine only if --a2a-host names it.',
+    'The address of a proxy in front of --a2a-port, for links and agent cards. With this flag, every client needs a token (except with --trust-proxy). --remote then opens a network address of this machine only if --a2a-host names one.',
   ),
   'trust-proxy': TRUST_PROXY_FLAG,
 } as const;
@@ -162,7 +162,7 @@ async function run(settings: Settings): Promise<number> {
 
   let terminalAlerts: NotifySettings['terminal'];
   let post: ((attention: Attention) => void) | undefined;
-  /** Starts the notifications that the settings ask for, in this terminal and at the address in the settings. */
+  /** Starts the notifications that the settings turn on: in this terminal, and as requests to a URL. */
   async function startNotifications({ links, sessionId }: OpenedLive): Promise<void> {
     const [{ createPoster }, { ownSettings }] = await Promise.all([
       import('../coder/notifications.ts'),

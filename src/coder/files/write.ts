@@ -2,8 +2,8 @@
  * Applies changes to several files, either all of them or none.
  *
  * First all new content is written to temporary files next to the old files and flushed to the disk. Most errors happen
- * in this step, before any file has changed. Then the temporary files are renamed, and other files are removed. If one
- * of these changes fails, the earlier changes are undone. If an undo fails too, the affected file keeps its new
+ * in this step, before any file has changed. Then the temporary files are renamed, and the files that the changes
+ * delete are removed. If one of these changes fails, the earlier changes are undone. If an undo fails too, the affected file keeps its new
  * content.
  *
  * If there is an editor, new files and files that were read from the editor are written through the editor, after the
@@ -356,7 +356,7 @@ function modeLike(mode: number, executable: boolean | undefined): number {
 
 /**
  * Returns the mode of the file before and after the change. A mode is undefined if the file does not exist then. The
- * mode of a new file that is not moved is without the user's umask.
+ * mode of a new file, unless it is the target of a move, does not take the user's umask into account.
  */
 export function modesOf({ before, after, executable, like }: Change) {
   const old = before && Number(before.stats.mode);

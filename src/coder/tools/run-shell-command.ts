@@ -40,12 +40,12 @@ const argumentsWith = (timeoutMs: number) =>
   });
 
 const DESCRIPTION = `Runs a command line with bash in the workspace and returns its output, exit code and duration. The \
-command is not interactive: standard input is empty, and pagers and editors are off. Of a long output, only the start \
-and the end are kept, or only the end. Processes that are still running when the command ends may be killed. To start a \
+command is not interactive: standard input is empty, and pagers and editors are off. If the output is long, its middle or its \
+start is left out. Processes that are still running when the command ends may be killed. To start a \
 server, use "background". To read its output or to stop it, use shell_jobs. Most commands need the approval of a person. \
-Commands that only read the workspace (ls, cat, head, tail, wc, file, stat, du, grep, rg, find, git status, log, diff, \
-show, blame, branch --list) do not, if the line contains only these commands and pipes: no redirection, no other \
-operator, no expansion.`;
+These commands need no approval if they only read the workspace: ls, cat, head, tail, wc, file, stat, du, grep, rg, \
+find, git status, log, diff, show, blame, branch --list. The line may then contain only these commands and pipes: no \
+redirection, no other operator, no expansion.`;
 
 const SANDBOXED = ` Commands run in a sandbox: there is no network, and only the workspace and /tmp can be written. In \
 the workspace, .git and .parley are read-only, so git cannot add, commit or switch branches; ask the user to do it.`;

@@ -10,10 +10,10 @@
  *   running. The first answer to a call counts. A later answer is refused, with the name of the client that answered
  *   first.
  * - If a call needs approval, a text answer can be the name or id of an option, or a plain yes or no. Any other text
- *   rejects the call, and the model gets the text as the reason. A message that names only the context, and not the
- *   task, is an answer if its text is the name or id of an option of each call that waits. It is also an answer if the
- *   only call that waits asks a question and needs no approval (`answersCalls`).
- * - After a crash the turn continues. Calls that were running are not repeated. Calls that waited for an answer still
+ *   rejects the call, and the model gets the text as the reason. A message may name only the context and not the task.
+ *   It is then an answer if every waiting call has an option with this name or id. It is also an answer if the only call
+ *   that waits asks a question and needs no approval (`answersCalls`).
+ * - After a crash the turn continues, but with `onlyLive` only in a live session. Calls that were running are not repeated. Calls that waited for an answer still
  *   wait.
  */
 import { endRun, type OpenRun } from '../../agent/index.ts';
@@ -91,7 +91,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
 
   /**
    * Returns whether the client gets the calls of a task as data, either with the extension or in gemini-cli's dialect.
-   * The first message of a live session does not count, because another client may have sent it.
+   * Outside live sessions, the first message of the task shows this too. In a live session, another client may have
+   * sent that message.
    */
   function knowsCalls(context: RequestContext, task: Task): boolean {
     const first = options.isLive(task.id) ? undefined : task.history?.[0];

@@ -1,10 +1,10 @@
 /**
- * The interface of the store for spending and reservations. `sqlite-store.ts` and `postgres-store.ts` implement it in
- * the register.
+ * The interface of the store for spending and reservations. `sqlite-store.ts` and `postgres-store.ts` implement it, in
+ * the database of the gateway's register.
  *
  * Every change of usage and reservations is atomic, so two calls never reserve the same part of a budget. Several
- * gateways may share a PostgreSQL database. A SQLite database is for one gateway, because a gateway takes the
- * reservations of all other processes for interrupted.
+ * gateways may share a PostgreSQL database. Only one gateway may use a SQLite database, because it assumes that all
+ * other processes that made reservations have ended.
  */
 import type { MaybePromise } from '../../base/index.ts';
 import type { BudgetRefusal, Counter, Grant, Limit, Need } from './grant.ts';
@@ -82,8 +82,8 @@ export interface BudgetStore {
   seen(id: string, outputTokens: number): MaybePromise<unknown>;
   /**
    * Adds the usage to the sums and deletes the reservation `id`. Without a usage, only deletes the reservation. If
-   * `recover` has counted an estimate for the reservation, adds only the difference to it. If there is no such
-   * reservation, the call has already been counted, and nothing is added.
+   * `recover` has counted an estimate for the reservation, adds only the difference to it. If `id` is given, but its
+   * reservation no longer exists, the call has already been counted, and nothing is added.
    */
   settle(settlements: readonly Settlement[]): MaybePromise<void>;
   /**

@@ -35,7 +35,7 @@ export const postgresSearch: CardSearch = {
     const terms = new Set(`${letters} ${marks}`.split(' ').filter(Boolean));
     yield* setTerms.run({ row, text: searchedText(card), terms: [...terms].join(' ') });
   },
-  // The entry is a part of the card's row.
+  // There is nothing to do: the search terms are columns of the card's row, and are deleted with it.
   *remove() {},
   *find([number, live, deleted], query) {
     const { limit, offset, slug } = query;

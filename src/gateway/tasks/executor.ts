@@ -59,7 +59,8 @@ export function gatewayExecutor({ models, agents, expiry }: GatewayExecutorOptio
       const started = (reception: Reception | undefined) => {
         const received = receptionOf(reception, metadata, expiresAt);
         const { user } = context;
-        // For a task of an agent, the link contains the sender (agents/sender.ts).
+        // A task of a remote agent needs no caller in its metadata: its stored link contains the sender
+        // (agents/sender.ts).
         if (worker !== models || !(user instanceof Caller)) return received;
         return { ...received, metadata: withCaller(received.metadata, user) };
       };
@@ -85,7 +86,8 @@ function receptionOf(
 
 /**
  * Returns the metadata of a request. The request's own metadata takes precedence over the metadata of its message.
- * Throws `invalidParams` if a setting has another value in the message, which would have no effect.
+ * Throws `invalidParams` if the message has another value for one of the `settings` than the request, because the value
+ * of the message would be ignored.
  */
 export function requestMetadata(
   { message, metadata = {} }: RequestContext,

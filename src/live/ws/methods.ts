@@ -1,4 +1,4 @@
-/** The methods on `/ws`: those of A2A 0.3, those of the development-tool extension, and Parley's own (`session/…`). */
+/** The methods on `/ws`: some of A2A 0.3, those of the development-tool extension, and Parley's own (`session/…`). */
 import { isObject } from '../../base/index.ts';
 import {
   ExecuteSlashCommandRequest,

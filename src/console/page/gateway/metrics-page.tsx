@@ -46,8 +46,8 @@ function Numbers({ samples }: { readonly samples: readonly Sample[] }) {
   return (
     <>
       <p class="dim">
-        Started <Moment at={new Date(started * 1000).toISOString()} />. These are the numbers of
-        this process.
+        Started <Moment at={new Date(started * 1000).toISOString()} />. These numbers cover only the
+        gateway process that answered.
       </p>
       <dl class="facts tiles">
         {facts.map(([name, value]) => (

@@ -49,7 +49,7 @@ function namesOf(rows: readonly UsageItem[], grouping: Grouping): (row: UsageIte
 
 function nameOfRow(row: UsageItem, grouping: Exclude<Grouping, 'key'>): string {
   if (grouping === 'workspace') return row.workspaceId ?? 'unknown';
-  if (grouping === 'agent') return row.agent ?? 'models, without an agent';
+  if (grouping === 'agent') return row.agent ?? 'no agent (direct model calls)';
   return row.model ?? (row.agent === undefined ? 'unknown' : `agent ${row.agent}`);
 }
 
@@ -112,7 +112,7 @@ export function utcDay(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }
 
-/** Returns the first and the last of the given number of days until today, in UTC. */
+/** Returns the first and the last day of a period of `count` days that ends today, in UTC. */
 export function lastDays(count: number, now = Date.now()) {
   return { from: utcDay(now - (count - 1) * DAY_MS), to: utcDay(now) };
 }

@@ -1,4 +1,4 @@
-/** The field in which the person writes a prompt, with completion of commands and files, and the running turn. */
+/** The field for a prompt, with completion of commands and files. Also shows how long the turn has been running. */
 import { useComputed, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import {

@@ -13,7 +13,7 @@ const MAX_BLOCKS = 10_000;
 const MAX_TOOLS = 1024;
 const MAX_STOPS = 64;
 
-/** An object of the request's body. It is not checked further, because the body is JSON. */
+/** An object of the request's body. Its members are not checked: the body was parsed from JSON, so they are JSON. */
 const Json = z.custom<JsonObject>((value) => isObject(value), 'must be an object');
 
 const Block = z.looseObject({ type: z.string() });

@@ -1,7 +1,7 @@
 /**
  * The schemas of OpenAI requests and responses, with the fields that the gateway uses. Other fields are kept, because a
- * provider with the same API gets the client's own request. For other providers, request.ts rejects the known fields
- * that would change the answer and cannot be converted.
+ * provider with the same API gets the client's own request. For other providers, request.ts rejects the fields in its
+ * list UNSUPPORTED, if their values would change the answer.
  */
 import * as z from 'zod';
 
