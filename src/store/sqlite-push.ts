@@ -122,6 +122,11 @@ export class SqlitePush {
     this.#transaction = transaction;
   }
 
+  /** See `TaskStore.checkPush`. */
+  check(config: PushNotificationConfig): void {
+    this.#webhooks.check(config);
+  }
+
   save({ taskId, config, version, view, progress }: PushRecord): void {
     if (!this.#sql.taskScope.get(taskId)) throw taskNotFound(taskId);
     const stored = this.#webhooks.seal(taskId, config);

@@ -232,7 +232,7 @@ export class SqliteStore implements TaskStore {
     });
   }
 
-  /** Removes a task. Runs in the caller's transaction. */
+  /** Removes a task. Call this in a transaction. */
   #drop(taskId: string, version: Version): void {
     const { id, scope, state } = version;
     this.#dropEvents(taskId, version, 0);
@@ -244,7 +244,7 @@ export class SqliteStore implements TaskStore {
 
   /**
    * Removes the entries after `after`, and the message ids of the task. If the entry with the status is removed, the
-   * task is no longer found. Runs in the caller's transaction.
+   * task is no longer found. Call this in a transaction.
    */
   #dropEvents(taskId: string, { id, scope }: Version, after: number): void {
     for (const [accepts] of this.#sql.accepted.all(id)) {
@@ -254,6 +254,8 @@ export class SqliteStore implements TaskStore {
     this.#sql.dropEvents.run(id, after);
     this.#versions.delete(taskId);
   }
+
+  checkPush = (config: PushNotificationConfig): void => this.#push.check(config);
 
   savePush(record: PushRecord): void {
     this.#push.save(record);
@@ -427,9 +429,7 @@ export class SqliteStore implements TaskStore {
     return state === undefined ? counts : counts.filter(([each]) => each === state);
   }
 
-  /**
-   * Returns the rows of a page, merged from the newest tasks of each state, and one more row if there is another page.
-   */
+  /** Returns the rows of a page, merged from the newest tasks of each state. Adds a row if there is another page. */
   #rows(
     scope: number,
     states: readonly StateCount[],

@@ -7,7 +7,7 @@
  * this key.
  */
 import { reasonOf, StoreError, type MaybePromise } from '../base/index.ts';
-import { A2AError } from '../protocol/index.ts';
+import { A2AError, type PushNotificationConfig } from '../protocol/index.ts';
 import type { Logger, PushRecord } from '../tasks/index.ts';
 import type { SecretBox } from './secrets.ts';
 
@@ -25,8 +25,12 @@ export class WebhookSecrets {
    * Throws `invalidParams` if there is no key and it has a token or credentials.
    */
   seal(taskId: string, config: PushRecord['config']): Uint8Array | string {
-    const hasSecrets = (config.token ?? config.authentication?.credentials) !== undefined;
-    return this.#seal(JSON.stringify(config), place(taskId, config.id), hasSecrets);
+    return this.#seal(JSON.stringify(config), place(taskId, config.id), hasSecrets(config));
+  }
+
+  /** Throws `invalidParams` if there is no key and the webhook has a token or credentials. */
+  check(config: PushNotificationConfig): void {
+    if (hasSecrets(config)) this.#seal('', '', true);
   }
 
   /**
@@ -114,6 +118,10 @@ export class WebhookSecrets {
     const opened = this.#secrets.openAny(sealed, place(taskId, configId));
     return opened?.isOld ? this.#secrets.seal(opened.text, place(taskId, configId)) : undefined;
   }
+}
+
+function hasSecrets({ token, authentication }: PushNotificationConfig): boolean {
+  return (token ?? authentication?.credentials) !== undefined;
 }
 
 /** Returns the `place` with which a webhook is encrypted. */

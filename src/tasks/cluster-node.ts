@@ -72,11 +72,12 @@ export class ClusterNode implements ClusterMember {
   }
 
   async answer(text: string): Promise<string> {
-    return JSON.stringify(await this.#answer(JSON.parse(text)));
+    return JSON.stringify(await this.#answer(text));
   }
 
-  async #answer(request: OwnerRequest): Promise<OwnerAnswer> {
+  async #answer(text: string): Promise<OwnerAnswer> {
     try {
+      const request: OwnerRequest = JSON.parse(text);
       return { result: await this.#execute(request) };
     } catch (thrown) {
       if (thrown instanceof NotOwnerError) return 'moved';

@@ -19,12 +19,14 @@ import {
 } from '../protocol/index.ts';
 import { type LiveTask, LogFullError, LogLostError, LogMovedError } from './log/live-task.ts';
 import type { Reception, RequestContext } from './execution/executor.ts';
+import { checkMessage } from './check-message.ts';
 import { executeElsewhere, NotOwnerError, packCall, type UserCodec } from './owner.ts';
-import { foldOn, loadTask, loadUpTo } from './log/load.ts';
+import { foldOn, loadTask, loadUpTo, seqBefore } from './log/load.ts';
 import { agentMessage } from './execution/complete-event.ts';
 import { originOf } from './push-operations.ts';
+import type { PushOrigin } from './push/notifier.ts';
 import type { Runtime } from './runtime.ts';
-import { scopeOf, wireOf } from './scope.ts';
+import { scopeOf } from './scope.ts';
 import { isUnfinished, scopeKey } from './store/store-rules.ts';
 import type { Scope, TaskHead } from './store/store.ts';
 import { receivedMessage, sameContent } from './stored-message.ts';
@@ -97,7 +99,7 @@ async function acceptOnce(
   options: IntakeOptions,
 ): Promise<Message | Started> {
   const scope = scopeOf(call, params.tenant);
-  check(runtime, params, call, options);
+  checkMessage(runtime, params, call, options.inputModes);
   const work = () => acceptInTurn(runtime, params, call, options, scope);
   // If a message arrives twice at the same time, the second copy waits, and then finds the task of the first one.
   const key = `${params.message.messageId}\0${scopeKey(scope)}`;
@@ -169,40 +171,6 @@ function asOwn(error: unknown): unknown {
   return new A2AError(kind, message, detail);
 }
 
-function check(
-  runtime: Runtime,
-  params: MessageSendParams,
-  call: Call,
-  options: IntakeOptions,
-): void {
-  const { message, configuration } = params;
-  runtime.checkOpen();
-  if (message.role !== 'user') {
-    throw new A2AError('invalidParams', 'message.role: must be "user"');
-  }
-  if (configuration?.pushNotificationConfig) {
-    if (!runtime.push) throw new A2AError('pushNotSupported');
-    runtime.push.check(configuration.pushNotificationConfig, wireOf(call));
-  }
-  if (options.inputModes) checkInputModes(message, options.inputModes);
-}
-
-function checkInputModes({ parts }: Message, modes: readonly string[]): void {
-  for (const part of parts) {
-    const type = part.kind === 'file' ? part.file.mimeType : undefined;
-    if (type !== undefined && !modes.some((mode) => covers(mode, type))) {
-      throw new A2AError('contentTypeNotSupported', `This agent does not accept ${type}`, {
-        info: { supported: modes.join(', ') },
-      });
-    }
-  }
-}
-
-function covers(mode: string, type: string): boolean {
-  if (mode === '*/*' || mode === type) return true;
-  return mode.endsWith('/*') && type.startsWith(mode.slice(0, -1));
-}
-
 function requestContext(
   { executor }: Runtime,
   params: MessageSendParams,
@@ -249,26 +217,31 @@ async function begin(
   const live = log.create(scope, task, messageIds, reception?.expiresAt);
   const execution = runtime.executions.claim(live);
   if (live.lost || live.stored === 0) await live.whenStored(live.seq);
+  const start = () => execution.start(request, { message, task, turn, resumed: false });
   const config = params.configuration?.pushNotificationConfig;
   if (config && push) {
     try {
       await push.save(id, config, await originOf(runtime, call, undefined, params), 0);
     } catch (error) {
+      using _live = live;
+      if (log.cluster) {
+        // Another node may already have returned the task to a client that repeated the message, so the task stays.
+        start();
+        throw error;
+      }
       // The client requested a task with a webhook. If the webhook cannot be saved, the task is removed.
       execution.abandon();
       live.lose(new LogLostError('the task was removed'));
-      live[Symbol.dispose]();
       try {
         await runtime.store.delete(scope, id);
       } catch {
-        // The store failed. In a cluster, a node takes over the task. Otherwise, the next request for the task ends it.
-        if (live.epoch !== undefined) log.cluster?.release(id, live.epoch);
+        // The store failed again. The next request for the task ends it.
       }
       throw error;
     }
     await push.attach(live);
   }
-  execution.start(request, { message, task, turn, resumed: false });
+  start();
   return { live, before: undefined, created: task, after: 0 };
 }
 
@@ -341,7 +314,8 @@ async function proceed(
   }
   runtime.executions.checkRoom(scope);
   const request = requestContext(runtime, params, call, scope, contextId);
-  let config = push && params.configuration?.pushNotificationConfig;
+  const config = push && params.configuration?.pushNotificationConfig;
+  let origin: PushOrigin | undefined;
   let loaded = await live.load();
   let reception: Reception | undefined;
   for (;;) {
@@ -365,11 +339,9 @@ async function proceed(
       throw new A2AError('unavailable', text, { retryAfterSeconds: 1 });
     }
     if (!takes(live, reception) || (isAnswer && live.running)) await refuse(live);
-    if (config) {
-      // The webhook may be refused, so it is saved before this node claims the task.
-      const origin = await originOf(runtime, call, live, params);
-      await push?.saveOnce(taskId, config, origin, live.stored);
-      config = undefined;
+    if (config && !origin) {
+      origin = await originOf(runtime, call, live, params);
+      await push.checkRoom(taskId, config, origin.version);
       continue;
     }
     if (live.owned) break;
@@ -398,20 +370,29 @@ async function proceed(
   const stored = deliver ? log.deliver(live, event, messageIds) : live.whenStored(after + 1);
   deliver?.(received, stored);
   await stored;
-  const started = { before, after, brief: reception?.brief === true };
-  if (execution || params.configuration?.pushNotificationConfig) await push?.attach(live);
-  if (!execution) return { ...started, live: live.hold() };
-  const asked = before.status.message ? [before.status.message] : [];
-  // The caller folds further events into `before`, so the executor gets a copy.
+  try {
+    // If this fails, the client can repeat the message. Then its webhook still gets all events after the message.
+    if (config && origin) await push.saveOnce(taskId, config, origin, after);
+    if (execution || config) await push?.attach(live);
+  } finally {
+    if (execution) {
+      const turn = opensTurn ? [received] : [...loaded.turn, received];
+      const task = continued(before, status, received);
+      execution.start(request, { message: received, task, turn, resumed: false });
+    }
+  }
+  return { before, after, brief: reception?.brief === true, live: live.hold() };
+}
+
+/** Returns the task with the message, for the executor. It is a copy, because the caller folds events into `before`. */
+function continued(before: Task, status: Task['status'], received: Message): Task {
+  const { message } = before.status;
+  const history = [...(before.history ?? []), ...(message ? [message] : []), received];
   const artifacts = before.artifacts?.map((artifact) => ({
     ...artifact,
     parts: [...artifact.parts],
   }));
-  const history = [...(before.history ?? []), ...asked, received];
-  const task: Task = { ...before, status, history, ...(artifacts && { artifacts }) };
-  const turn = opensTurn ? [received] : [...loaded.turn, received];
-  execution.start(request, { message: received, task, turn, resumed: false });
-  return { ...started, live: live.hold() };
+  return { ...before, status, history, ...(artifacts && { artifacts }) };
 }
 
 /**
@@ -443,8 +424,10 @@ function takes({ running, state }: LiveTask, reception: Reception | undefined): 
 
 /** Waits until the task's state is stored, because the error contains it. Then throws `unsupportedOperation`. */
 async function refuse(live: LiveTask): Promise<never> {
+  // The task may change while this waits.
+  const error = refused(live);
   await live.whenStored(live.seq);
-  throw refused(live);
+  throw error;
 }
 
 function refused({ taskId, state }: LiveTask): A2AError {
@@ -472,6 +455,8 @@ async function repeated(
   const loaded = await live.load();
   if (!loaded) throw taskNotFound(taskId);
   const said = loaded.task.history?.find(({ messageId }) => messageId === message.messageId);
+  // Another node may own the task and have accepted the message, although this node still has the task in memory.
+  if (!said && runtime.node) throw new LogMovedError('this node has not read the message yet');
   if (!said || !sameContent(message, said)) {
     throw new A2AError(
       'invalidParams',
@@ -481,8 +466,9 @@ async function repeated(
   const config = configuration?.pushNotificationConfig;
   if (config && runtime.push) {
     const origin = await originOf(runtime, call, live, params);
-    // If the first copy started the task but could not save its webhook, the webhook gets all events of the task.
-    const after = loaded.task.history?.[0] === said ? 0 : live.stored;
+    // The webhook of the first copy may not be saved. Therefore, the webhook gets all events after the message.
+    const isFirst = loaded.task.history?.[0] === said;
+    const after = isFirst ? 0 : await seqBefore(live, message.messageId);
     const isNew = await runtime.push.saveOnce(taskId, config, origin, after);
     if (isNew) await runtime.push.attach(live);
   }

@@ -97,6 +97,10 @@ export class Runtime {
   /** Throws `unavailable` if the server is shutting down. */
   checkOpen(): void {
     if (this.closing) throw new A2AError('unavailable', 'The server is shutting down');
+    // A task that is created or continued without a lease would be interrupted at once.
+    if (this.log.cluster?.hasLease === false) {
+      throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
+    }
   }
 
   /**

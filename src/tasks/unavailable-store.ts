@@ -30,6 +30,9 @@ export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskSto
       get node() {
         return cluster.node;
       },
+      get hasLease() {
+        return cluster.hasLease;
+      },
       leaseMs: cluster.leaseMs,
       join: (member) => cluster.join(member),
       leave: () => cluster.leave(),
@@ -61,6 +64,7 @@ export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskSto
     expired: (now, limit) => reached(() => store.expired(now, limit)),
     setExpiry: (scope, taskId, at) => reached(() => store.setExpiry(scope, taskId, at)),
     delete: (scope, taskId, seq) => reached(() => store.delete(scope, taskId, seq)),
+    checkPush: store.checkPush && ((config) => store.checkPush?.(config)),
     savePush: (record) => reached(() => store.savePush(record)),
     listPush: (taskId) => reached(() => store.listPush(taskId)),
     deletePush: (taskId, configId, only) => reached(() => store.deletePush(taskId, configId, only)),

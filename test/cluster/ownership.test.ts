@@ -257,7 +257,19 @@ test('a notification that is not a hint, or a check that comes late, does not en
   });
   const { handler, store } = await startNode(t, database.url, agent);
   while (!store.cluster.stats().listens) await new Promise(setImmediate);
-  for (const payload of ['ping of an earlier session', 'no JSON', 'null', '{"changed":1}']) {
+  const { node } = store.cluster;
+  for (const payload of [
+    'ping of an earlier session',
+    'no JSON',
+    'null',
+    '{"changed":1}',
+    '{"changed":[null]}',
+    '{"push":["ab"]}',
+    // Only live nodes can follow tasks.
+    '{"follow":[null],"from":"x"}',
+    '{"follow":["x"],"from":"x"}',
+    `{"follow":[null],"from":"${node}"}`,
+  ]) {
     await database.query('SELECT pg_notify($1, $2)', [`parley_${store.cluster.node}`, payload]);
   }
   const task = await handler.sendMessage({ message: says('go') });

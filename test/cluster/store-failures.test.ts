@@ -1,9 +1,11 @@
 /** Nodes whose statements fail, and tasks that several nodes use at the same time. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { StoreError } from '../../src/base/index.ts';
+import { channelOf } from '../../src/store/postgres/membership.ts';
 import { textOf } from '../../src/protocol/index.ts';
-import type { AgentExecutor, Deliver } from '../../src/tasks/index.ts';
+import { createAgent, type AgentExecutor, type Deliver } from '../../src/tasks/index.ts';
 import { within } from '../support/within.ts';
 import { all, begin, clusterDatabase, says, startNode } from './nodes.ts';
 
@@ -155,6 +157,9 @@ test('a node looks for other tasks only once, even if it executes as many as it 
   const takeOver = t.mock.method(store.cluster, 'takeOver');
   // After this, the node does not know which tasks it owns.
   store.cluster.release('unknown', 1);
+  const hint = [channelOf(store.cluster.node), '{"orphans":true}'];
+  while (!store.cluster.stats().listens) await new Promise(setImmediate);
+  await database.query('SELECT pg_notify($1, $2)', hint);
   for (let n = 0; n < 40; n++) await database.query('SELECT 1');
   const calls = takeOver.mock.callCount();
   assert.ok(calls > 0 && calls < 5, `${calls} calls`);
@@ -281,4 +286,135 @@ test('a message that two nodes send to the node that executes its task reaches t
   }
   assert.deepEqual(heard, ['once']);
   end.resolve();
+});
+
+test('a task that the database creates after its node has given up the append is executed', async (t) => {
+  const { executor } = counting(async () => 'done');
+  const { handler, store } = await startNode(t, database.url, executor, {
+    cluster: { leaseMs: 400 },
+  });
+  const append = store.append.bind(store);
+  const late: Promise<unknown>[] = [];
+  const commit = Promise.withResolvers<void>();
+  const failing = t.mock.method(store, 'append', async (batch: Parameters<typeof append>[0]) => {
+    // The connection is lost, and the statement waits for a lock.
+    late.push(commit.promise.then(() => append(batch)));
+    throw new StoreError('timeout', { code: 'unavailable' });
+  });
+  const message = says('go');
+  await assert.rejects(handler.sendMessage({ message }), { kind: 'unavailable' });
+  failing.mock.restore();
+  const release = t.mock.method(store.cluster, 'release');
+  while (release.mock.callCount() === 0) await setTimeout(20);
+  // The node no longer assumes that there are tasks that it does not know about.
+  await setTimeout(1300);
+  commit.resolve();
+  await Promise.all(late);
+  const { tasks } = await handler.listTasks({});
+  const id = tasks.at(-1)!.id;
+  await within('the end', handler.subscribe({ id, after: 0 }).then(all));
+  const repeated = await handler.sendMessage({ message });
+  assert.ok(repeated.kind === 'task' && repeated.status.state === 'completed');
+});
+
+test('a task that another node has returned to a client stays if its webhook cannot be saved', async (t) => {
+  const { executor, runs } = counting(async () => 'done');
+  const a = await startNode(t, database.url, executor, { deliver });
+  const b = await startNode(t, database.url, executor, { deliver });
+  const message = says('go');
+  const pushNotificationConfig = { url: 'https://hook.example/' };
+  let returned: string | undefined;
+  const configuration = { blocking: false, pushNotificationConfig };
+  t.mock.method(
+    a.store,
+    'savePush',
+    async () => {
+      const other = await b.handler.sendMessage({ message, configuration });
+      assert.ok(other.kind === 'task');
+      returned = other.id;
+      throw new StoreError('connection terminated', { code: 'unavailable' });
+    },
+    { times: 1 },
+  );
+  await assert.rejects(a.handler.sendMessage({ message, configuration }), { kind: 'unavailable' });
+  const again = await a.handler.sendMessage({ message, configuration });
+  assert.ok(again.kind === 'task' && again.id === returned);
+  const stream = await b.handler.subscribe({ id: again.id, after: 0 });
+  await within('the end', all(stream));
+  assert.equal((await b.handler.getTask({ id: again.id })).status.state, 'completed');
+  assert.equal(runs(), 1);
+  assert.equal((await a.handler.listPushConfigs({ id: again.id })).length, 1);
+});
+
+test('of two answers with webhooks, only the accepted one changes the webhooks of the task', async (t) => {
+  const asker = () =>
+    createAgent({ name: 'Asker', description: 'Asks' }, async function* (ctx) {
+      yield (await ctx.ask('which?')).text;
+    });
+  const a = await startNode(t, database.url, asker(), { deliver });
+  const b = await startNode(t, database.url, asker(), { deliver });
+  const { id: taskId } = await begin(a.handler, 'go');
+  while ((await b.handler.getTask({ id: taskId })).status.state !== 'input-required') {
+    await setTimeout(10);
+  }
+  const answer = ({ handler }: typeof a, name: string) =>
+    handler.sendMessage({
+      message: says(name, { taskId }),
+      configuration: { pushNotificationConfig: { url: `https://${name}.example/` } },
+    });
+  const [first, second] = await Promise.allSettled([answer(a, 'a'), answer(b, 'b')]);
+  const accepted = first.status === 'fulfilled' ? 'a' : 'b';
+  assert.equal([first, second].filter(({ status }) => status === 'fulfilled').length, 1);
+  const configs = await a.handler.listPushConfigs({ id: taskId });
+  assert.deepEqual(
+    configs.map(({ pushNotificationConfig: { url } }) => url),
+    [`https://${accepted}.example/`],
+  );
+  await assert.rejects(answer(b, 'c'), { kind: 'unsupportedOperation' });
+  assert.deepEqual(await b.handler.listPushConfigs({ id: taskId }), configs);
+});
+
+test('a node whose lease has ended accepts no message until it has joined again', async (t) => {
+  const { executor } = counting(async () => 'done');
+  const { handler, store, id } = await startNode(t, database.url, executor);
+  const now = performance.now.bind(performance);
+  // The process was paused for longer than its lease, and no timer has run since.
+  const clock = t.mock.method(performance, 'now', () => now() + 2 * store.cluster.leaseMs);
+  const sent = handler.sendMessage({ message: says('go') });
+  await assert.rejects(sent, { kind: 'unavailable' });
+  await database.query('DELETE FROM parley.nodes WHERE id = $1', [id]);
+  clock.mock.restore();
+  while (!store.cluster.hasLease || store.cluster.node === id) {
+    await setTimeout(20);
+  }
+  const done = await handler.sendMessage({ message: says('go') });
+  assert.ok(done.kind === 'task' && done.status.state === 'completed');
+});
+
+test('a repeated message that this node has not read yet is not taken for another message', async (t) => {
+  const end = Promise.withResolvers<string>();
+  const { executor } = counting(() => end.promise);
+  const asks: AgentExecutor = {
+    ...executor,
+    async *execute(context) {
+      if (textOf(context.message.parts) === 'ask') {
+        yield { kind: 'status-update', state: 'input-required', message: 'which?' };
+      } else yield* executor.execute(context);
+    },
+  };
+  const a = await startNode(t, database.url, asks);
+  const b = await startNode(t, database.url, asks);
+  const { id: taskId } = await begin(a.handler, 'go');
+  while ((await b.handler.getTask({ id: taskId })).status.state !== 'working') {
+    await setTimeout(10);
+  }
+  const message = says('more', { taskId });
+  // This node does not know yet that another node has taken over the task and accepted the message.
+  await database.query(
+    `INSERT INTO parley.messages (scope, message_id, task)
+     SELECT scope, $1, id FROM parley.tasks WHERE task_id = $2`,
+    [message.messageId, taskId],
+  );
+  await assert.rejects(a.handler.sendMessage({ message }), { kind: 'unavailable' });
+  end.resolve('done');
 });

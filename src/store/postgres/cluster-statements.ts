@@ -57,8 +57,12 @@ export const CLUSTER_SQL = statements('cluster_', {
      RETURNING ${SCOPED_HEAD}`,
   // Used after a lost connection, because then a node does not know which tasks it has claimed.
   own: `SELECT ${SCOPED_HEAD} FROM parley.tasks t WHERE ${IS_UNFINISHED} AND t.node = $1`,
-  release: `UPDATE parley.tasks t SET node = '' FROM unnest($1::text[], $2::integer[]) AS r (task_id, epoch)
-     WHERE t.task_id = r.task_id AND t.epoch = r.epoch AND t.node = $3`,
+  // Returns the tasks that exist, and whether each of them was a task of this node.
+  release: `WITH r AS (SELECT * FROM unnest($1::text[], $2::integer[]) AS r (task_id, epoch)),
+     released AS (UPDATE parley.tasks t SET node = '' FROM r
+       WHERE t.task_id = r.task_id AND t.epoch = r.epoch AND t.node = $3 RETURNING t.task_id)
+     SELECT t.task_id, t.task_id IN (SELECT task_id FROM released)
+     FROM parley.tasks t JOIN r ON r.task_id = t.task_id`,
   releaseAll: `UPDATE parley.tasks t SET node = '' WHERE ${IS_UNFINISHED} AND t.node = $1`,
   watched: 'SELECT t.task_id, t.seq, t.node FROM parley.tasks t WHERE t.task_id = ANY ($1)',
 

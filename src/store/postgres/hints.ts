@@ -3,6 +3,7 @@
  * delay and no loss. Hints are sent outside the transactions of appends. Hints about changed tasks are collected for a
  * short time.
  */
+import { isObject } from '../../base/index.ts';
 import { channelOf, type Membership } from './membership.ts';
 
 /** The content of a hint. */
@@ -27,6 +28,28 @@ export interface Hint {
 const COLLECT_MS = 10;
 /** Maximum number of characters of the ids in a notification. PostgreSQL refuses 8000 bytes or more. */
 const MAX_CHARS = 2000;
+
+/** Reads a hint. Throws if the text is not a hint, because every user of the database can send notifications. */
+export function readHint(text: string): Hint {
+  const hint: unknown = JSON.parse(text);
+  if (!isHint(hint)) throw new Error('not a hint');
+  return hint;
+}
+
+function isHint(value: unknown): value is Hint {
+  if (!isObject(value)) return false;
+  const { changed, moved, follow, from, push = [] } = value;
+  return (
+    [changed, moved, follow].every((ids) => ids === undefined || isIds(ids)) &&
+    (from === undefined || typeof from === 'string') &&
+    Array.isArray(push) &&
+    push.every((key) => isIds(key) && key.length === 2)
+  );
+}
+
+function isIds(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((id) => typeof id === 'string');
+}
 
 /** Collects hints and sends them. */
 export class HintSender {

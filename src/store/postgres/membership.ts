@@ -104,6 +104,11 @@ export class Membership {
     return performance.now() - (this.#validUntil - this.#options.leaseMs);
   }
 
+  /** Whether the lease is certainly valid. */
+  get hasLease(): boolean {
+    return this.#validUntil !== undefined && performance.now() < this.#validUntil;
+  }
+
   /** Adds a listener. Must be called before `start`, because only a new session listens on the listener's channel. */
   add(listener: MembershipListener): void {
     this.#listeners.push(listener);

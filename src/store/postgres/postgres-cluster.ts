@@ -19,7 +19,7 @@ import type {
 } from '../../tasks/index.ts';
 import type { WebhookSecrets } from '../webhook-secrets.ts';
 import { pushValues, toHeads, type ScopedHeadRow } from './statements.ts';
-import { type Hint, HintSender } from './hints.ts';
+import { type Hint, HintSender, readHint } from './hints.ts';
 import { Mailbox } from './mailbox.ts';
 import type { Membership } from './membership.ts';
 import type { NodeDatabase } from './node-database.ts';
@@ -54,6 +54,15 @@ export interface ClusterStats {
 const POLL_MS = 1000;
 /** How long a node reports changes of its task to a node that reads the task. The reader asks again at each poll. */
 const FOLLOW_MS = 5 * POLL_MS;
+/** Maximum number of tasks whose changes are reported. The readers of further tasks find the changes when they poll. */
+const MAX_FOLLOWED = 20_000;
+/**
+ * How long the release of a task that does not exist is repeated. If a connection is lost during the statement that
+ * creates a task, the database may still execute the statement later, for example when it gets a lock.
+ */
+const LATE_MS = 600_000;
+/** Maximum number of such tasks. */
+const MAX_LATE = 5000;
 /** Delay before a newly watched task is checked. One query checks all tasks that are watched within this time. */
 const WATCH_MS = 2;
 /** The answer to a request that this node cannot decrypt. */
@@ -96,6 +105,8 @@ export class PostgresCluster implements StoreCluster {
   readonly #pushes = new Map<string, PushKey>();
   /** The tasks that are still to be released, with their epochs. After a failure, the release is tried again. */
   readonly #released = new Map<string, number>();
+  /** The tasks that did not exist when they were released, with the time until which the release is repeated. */
+  readonly #late = new Map<string, { readonly epoch: number; readonly until: number }>();
   #watchTimer: NodeJS.Timeout | undefined;
   #polledAt = 0;
   /** The last result of `sweeps`. */
@@ -134,6 +145,10 @@ export class PostgresCluster implements StoreCluster {
 
   get node(): string {
     return this.#members.id;
+  }
+
+  get hasLease(): boolean {
+    return this.#members.hasLease;
   }
 
   /** The id of this node, or null if this process has not joined the cluster. */
@@ -201,8 +216,8 @@ export class PostgresCluster implements StoreCluster {
   async takeOver(limit: number): Promise<readonly TaskHead[]> {
     const { node } = this;
     const isUncertain = performance.now() < this.#uncertainUntil;
-    const claimed = isUncertain ? await this.#db.run<ScopedHeadRow>(CLUSTER_SQL.own, [node]) : [];
     try {
+      const claimed = isUncertain ? await this.#db.run<ScopedHeadRow>(CLUSTER_SQL.own, [node]) : [];
       const rows = await this.#db.run<ScopedHeadRow>(CLUSTER_SQL.takeOver, [node, limit]);
       return [...toHeads(claimed), ...this.#moved(toHeads(rows))];
     } catch (error) {
@@ -284,10 +299,9 @@ export class PostgresCluster implements StoreCluster {
     this.#hints.tell(this.#members.peers, { push: [[taskId, configId]] });
   }
 
-  /** Reads a notification. Every user of the database can send notifications, so it may have any content. */
   #notified(payload: string): void {
     try {
-      this.#hinted(JSON.parse(payload));
+      this.#hinted(readHint(payload));
     } catch (error) {
       this.#logger.debug({ err: error }, 'ignored a notification that is not a hint');
     }
@@ -300,7 +314,8 @@ export class PostgresCluster implements StoreCluster {
       this.#member?.changed(watched);
     }
     if (moved) void this.#checkWatched(moved.filter((id) => this.#watched.has(id)));
-    if (follow && from !== undefined) this.#follow(follow, from);
+    if (follow && from !== undefined && this.#members.peers.includes(from))
+      this.#follow(follow, from);
     if (push) this.#member?.pushChanged(push.map(([taskId, configId]) => ({ taskId, configId })));
     if (mail) void this.#mail.read();
     if (orphans) this.#member?.orphaned();
@@ -314,7 +329,10 @@ export class PostgresCluster implements StoreCluster {
     const until = performance.now() + FOLLOW_MS;
     for (const taskId of taskIds) {
       let followers = this.#followers.get(taskId);
-      if (!followers) this.#followers.set(taskId, (followers = new Map()));
+      if (!followers) {
+        if (this.#followers.size >= MAX_FOLLOWED) return;
+        this.#followers.set(taskId, (followers = new Map()));
+      }
       if (!followers.has(node)) this.#hints.changed(node, taskId);
       followers.set(node, until);
     }
@@ -330,6 +348,7 @@ export class PostgresCluster implements StoreCluster {
     this.#mail.keepOnly([]);
     this.#pushes.clear();
     this.#released.clear();
+    this.#late.clear();
     this.#followers.clear();
     this.#member?.expelled();
   }
@@ -341,6 +360,8 @@ export class PostgresCluster implements StoreCluster {
     this.#mail.keepOnly(this.#members.peers);
     // The hint for tasks that a node has released may be lost.
     this.#member?.orphaned();
+    for (const [taskId, { epoch }] of this.#late) this.#released.set(taskId, epoch);
+    void this.#release();
     if (leads) this.#db.run(CLUSTER_SQL.forget).catch(() => undefined);
     const now = performance.now();
     for (const [taskId, followers] of this.#followers) {
@@ -420,7 +441,14 @@ export class PostgresCluster implements StoreCluster {
     try {
       const taskIds = released.map(([taskId]) => toPostgresText(taskId));
       const epochs = released.map(([, epoch]) => epoch);
-      await this.#db.run(CLUSTER_SQL.release, [taskIds, epochs, this.node]);
+      const rows = await this.#db.run<[taskId: string, wasOwn: boolean]>(CLUSTER_SQL.release, [
+        taskIds,
+        epochs,
+        this.node,
+      ]);
+      const known = new Set(rows.map(([taskId]) => fromPostgresText(taskId)));
+      for (const [taskId, epoch] of released) this.#keepLate(taskId, epoch, known.has(taskId));
+      if (!rows.some(([, wasOwn]) => wasOwn)) return;
       this.#hints.tell(this.#members.peers, { orphans: true });
       this.#member?.orphaned();
     } catch {
@@ -429,6 +457,14 @@ export class PostgresCluster implements StoreCluster {
         if (!this.#released.has(taskId)) this.#released.set(taskId, epoch);
       }
     }
+  }
+
+  /** Repeats the release of a task that does not exist, because the database may still create the task. */
+  #keepLate(taskId: string, epoch: number, exists: boolean): void {
+    const now = performance.now();
+    const until = this.#late.get(taskId)?.until ?? now + LATE_MS;
+    if (exists || until <= now) this.#late.delete(taskId);
+    else if (this.#late.size < MAX_LATE) this.#late.set(taskId, { epoch, until });
   }
 }
 

@@ -150,6 +150,11 @@ export class PostgresPush {
     this.#webhooks = webhooks;
   }
 
+  /** See `TaskStore.checkPush`. */
+  check(config: PushNotificationConfig): void {
+    this.#webhooks.check(config);
+  }
+
   async save(record: PushRecord): Promise<void> {
     const { taskId, config } = record;
     const values = saveValues(record, this.#webhooks);

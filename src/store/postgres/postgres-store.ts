@@ -229,6 +229,10 @@ export class PostgresStore implements TaskStore {
     return dropTask(this.#db, taskId, number, seq);
   }
 
+  checkPush(config: PushNotificationConfig): void {
+    this.#push.check(config);
+  }
+
   savePush(record: PushRecord): Promise<void> {
     return this.#push.save(record);
   }

@@ -83,6 +83,22 @@ export function foldOn(
   return task && { task, turn, seq: entries.at(-1)!.seq };
 }
 
+/** Returns the number of the entry before the user's message, or of the last entry if there is no such message. */
+export async function seqBefore(
+  log: Pick<Readable, 'stored' | 'read'>,
+  messageId: string,
+): Promise<number> {
+  for (let seq = 0; seq < log.stored;) {
+    const entries = await log.read(seq, PIECE);
+    for (const { seq: at, event } of entries) {
+      const message = event.kind === 'status-update' ? event.status.message : undefined;
+      if (message?.role === 'user' && message.messageId === messageId) return at - 1;
+    }
+    seq = entries.at(-1)?.seq ?? log.stored;
+  }
+  return log.stored;
+}
+
 function tooLarge(): A2AError {
   return new A2AError(
     'unsupportedOperation',

@@ -97,9 +97,24 @@ export class PushNotifier {
     this.#writer = new ProgressWriter(log.store, options.logger);
   }
 
-  /** Throws if the configuration is invalid. */
+  /** Throws if the configuration is invalid, or if the store would refuse it. */
   check(config: PushNotificationConfig, version: ProtocolVersion): void {
-    this.#options.deliver.accept(config, version);
+    this.#log.store.checkPush?.(this.#options.deliver.accept(config, version));
+  }
+
+  /** Throws if the task cannot have another webhook. */
+  async checkRoom(
+    taskId: string,
+    config: PushNotificationConfig,
+    version: ProtocolVersion,
+  ): Promise<void> {
+    this.#checkRoom(await this.#list(taskId), this.#options.deliver.accept(config, version).id);
+  }
+
+  #checkRoom(known: readonly PushRecord[], id: string): void {
+    const { maxPushConfigsPerTask: most } = this.#options.limits;
+    if (known.length < most || known.some(({ config }) => config.id === id)) return;
+    throw new A2AError('invalidParams', `A task has at most ${most} push configurations`);
   }
 
   /**
@@ -165,10 +180,7 @@ export class PushNotifier {
     const accepted = this.#options.deliver.accept(config, version);
     const known = await this.#list(taskId);
     const earlier = known.find(({ config: { id } }) => id === accepted.id);
-    const { maxPushConfigsPerTask: most } = this.#options.limits;
-    if (known.length >= most && !earlier) {
-      throw new A2AError('invalidParams', `A task has at most ${most} push configurations`);
-    }
+    this.#checkRoom(known, accepted.id);
     return this.#replace({
       taskId,
       config: accepted,

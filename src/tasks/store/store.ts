@@ -254,6 +254,8 @@ export interface ClusterMember {
 export interface StoreCluster {
   /** The id of this node. It changes when the lease of this node has ended. */
   readonly node: string;
+  /** Whether this node has a lease. After the end of its lease, a node joins again under a new id. */
+  readonly hasLease: boolean;
   /** How long a node that does not respond keeps its tasks, in milliseconds. */
   readonly leaseMs: number;
   /** Joins the cluster. Resolves when this node has a lease. */
@@ -370,6 +372,8 @@ export interface TaskStore {
    * the append.
    */
   savePush(record: PushRecord): MaybePromise<void>;
+  /** Throws an A2AError if `savePush` would refuse this configuration. */
+  checkPush?(config: PushNotificationConfig): void;
   /** Returns the task's webhooks in the order in which they were first saved. */
   listPush(taskId: string): MaybePromise<readonly PushRecord[]>;
   /** Removes a webhook. With `only`, removes it only if it still has this configuration. */
