@@ -22,7 +22,7 @@ export class WebhookSecrets {
 
   /**
    * Returns the encrypted webhook, or its JSON if there is no key and the webhook has no token and no credentials.
-   * Throws `invalidParams` if there is no key and it has a token or credentials.
+   * Throws `invalidParams` if there is no key and the webhook has a token or credentials.
    */
   seal(taskId: string, config: PushRecord['config']): Uint8Array | string {
     const hasSecrets = (config.token ?? config.authentication?.credentials) !== undefined;
@@ -116,7 +116,7 @@ export class WebhookSecrets {
   }
 }
 
-/** Returns the `place` with which a webhook is encrypted. */
+/** Returns the `place` of a webhook for `SecretBox.seal`. */
 function place(taskId: string, configId: string): string {
   return `push ${JSON.stringify([taskId, configId])}`;
 }
