@@ -25,18 +25,19 @@ export interface ServeLimits extends NonNullable<HandlerOptions['limits']> {
   /**
    * Maximum number of bytes that wait in memory for all clients. These are bodies and WebSocket frames that are being
    * received, and answers that clients have not read. A request whose body or answer would exceed the limit gets 503. A
-   * stream or a WebSocket that would exceed it is closed. Bodies, frames and answers up to 64 KB are not counted.
+   * stream or a WebSocket that would exceed the limit is closed. Bodies, frames and answers up to 64 KB are not
+   * counted.
    */
   readonly maxPendingBytes?: number;
   /**
-   * The same limit for one client, which is a user, or an address if there is no authentication. A request that would
-   * exceed it gets 429. Default: a quarter of `maxPendingBytes`.
+   * Like `maxPendingBytes`, but for one client. A client is a user, or an IP address if there is no authentication. A
+   * request that would exceed this limit gets 429. Default: a quarter of `maxPendingBytes`.
    */
   readonly maxPendingBytesPerClient?: number;
   readonly heartbeatMs?: number;
   /**
-   * A client that does not read its response for this long is disconnected. It can resume a stream with the id of its
-   * last event.
+   * The server disconnects a client that reads nothing of its response for this time. The client can resume a stream
+   * with the id of its last event.
    */
   readonly stallMs?: number;
   /** The timeout for receiving a request, including headers and body. 0: no timeout. Default: 60 seconds. */
@@ -68,7 +69,7 @@ export interface ServeOptions {
   /**
    * Fields of the extended card that override the card. With `true`, the card declares an extended card, but a request
    * for it gets the error that none is configured. Without `authenticate`, all callers may read the extended card. With
-   * it, only authenticated callers may.
+   * `authenticate`, only authenticated callers may.
    */
   readonly extendedCard?: Partial<AgentCard> | ((call: Call) => Partial<AgentCard>) | true;
   readonly store?: HandlerOptions['store'];
@@ -79,8 +80,8 @@ export interface ServeOptions {
    */
   readonly retention?: Retention | false;
   /**
-   * False if your program calls `handler.expire` regularly. Then it must also pass the retention to `expire`. By
-   * default, the server calls `expire` with `retention`.
+   * By default, the server calls `handler.expire` regularly, with `retention`. With false, your program must call it
+   * regularly and pass the retention.
    */
   readonly sweep?: false;
   readonly authenticate?: Authenticate;
@@ -101,8 +102,8 @@ export interface ServeOptions {
   /** The port on which `listen` serves only gRPC. By default, gRPC is on the same port as HTTP. */
   readonly grpcPort?: number | undefined;
   /**
-   * Whether requests that come through a proxy on this machine are trusted like other local requests. By default,
-   * without `authenticate`, they are refused, because the clients of the proxy may be anywhere.
+   * Whether requests that come through a proxy on this machine are trusted like other local requests. By default, a
+   * server without `authenticate` refuses such requests, because the clients of the proxy may be anywhere.
    */
   readonly trustProxy?: boolean;
   /** The settings for webhooks, or false to turn them off. By default, webhooks reach only public addresses. */
@@ -124,8 +125,8 @@ export interface ServeOptions {
   /** The supported protocol versions. Default: all. */
   readonly versions?: readonly ProtocolVersion[];
   /**
-   * Whether the card's gRPC address for 0.3 has a scheme. Default: false, because the SDKs accept only a host and a port.
-   * The protocol's compatibility kit for 0.3 accepts only a URL.
+   * Whether the card's gRPC address for 0.3 has a scheme. Default: false, because the SDKs accept only a host and a
+   * port. The protocol's compatibility kit for 0.3 accepts only a URL.
    */
   readonly grpcScheme?: boolean;
   /** Whether a repeated message id returns the task of the first message. Default: true. */
@@ -135,8 +136,8 @@ export interface ServeOptions {
   /** Additional HTTP routes. */
   readonly routes?: readonly OwnRoute[];
   /**
-   * Whether to serve the web page at `/console`, where a person uses the agent in a browser. With `home`, a browser also
-   * gets it at `/`. Default: false.
+   * Whether to serve the web page at `/console`, where a person uses the agent in a browser. With `home`, a browser
+   * also gets it at `/`. Default: false.
    */
   readonly console?: boolean | 'home';
   /** Other agents that this server offers with the same handler, each at its own path. */

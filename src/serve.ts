@@ -49,10 +49,10 @@ import type { Upgrades } from './http/websocket/index.ts';
 import { consoleRoutes, pageReply, wantsPage } from './console/index.ts';
 import { LIMITS, type ServeOptions } from './serve-options.ts';
 
-/** The interval at which expired tasks are ended or removed, and old tasks are removed. */
+/** The interval at which the server ends or removes expired tasks, and removes old tasks. */
 const SWEEP_MS = 10_000;
 
-/** When a server or an address closes, its remaining responses have at least this time to be sent. */
+/** Minimum time for sending the remaining responses when a server or an address closes. */
 const FLUSH_MS = 500;
 
 /**
@@ -76,8 +76,8 @@ export interface AgentServer {
    */
   listen(port?: number, host?: string): Promise<Listening>;
   /**
-   * Refuses new messages, waits up to `ms` milliseconds for executions and webhooks to end, aborts the remaining ones,
-   * and closes the store. The default of `ms` is 0. Webhooks have at least one second.
+   * Refuses new messages, waits up to `ms` milliseconds for executions and webhooks to end, aborts those that have not
+   * ended, and closes the store. The default of `ms` is 0. Webhooks have at least one second.
    */
   close(ms?: number): Promise<void>;
 }
@@ -100,7 +100,7 @@ export interface Listening {
    * another machine is restricted. It must be an added address or the host of `publicUrl`.
    */
   addAddress(host: string, options?: { readonly tls?: TlsPair }): Promise<AddedAddress>;
-  /** Stops listening, and closes the agent's server as `AgentServer.close` does. Then closes all connections. */
+  /** Stops listening, calls `AgentServer.close`, and then closes all connections. */
   close(ms?: number): Promise<void>;
 }
 
@@ -183,7 +183,10 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
   const addedHosts = new Set<string>();
   let onlyAdded = false;
   let source = { profile: agent.profile, authenticated: capabilities.authenticated };
-  /** Returns an object that is replaced when the profile or the authentication on the card changes. */
+  /**
+   * Returns the key of the card cache: an object that is replaced when the profile or the authentication on the card
+   * changes.
+   */
   function cardSource(): object {
     const { authenticated } = capabilities;
     if (source.profile !== agent.profile || source.authenticated !== authenticated) {

@@ -32,7 +32,7 @@ const TIMEOUT_MS = 15_000;
  * start a program.
  */
 const CONSENT_MS = 2 * 60_000;
-/** Maximum number of calls for which the id of the terminal is kept. */
+/** Maximum number of tool calls whose terminal ids are kept. */
 const MAX_TERMINALS = 256;
 const MAX_REASON = 300;
 
@@ -45,7 +45,7 @@ export interface ClientEditorOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** The time to wait for an answer. */
+/** How long to wait for an answer: until the signal `until` is aborted or, without `until`, for `timeoutMs`. */
 interface Wait {
   readonly until?: AbortSignal;
   readonly timeoutMs?: number;
@@ -64,8 +64,8 @@ export class ClientEditor implements Editor {
   constructor(options: ClientEditorOptions) {
     this.#options = options;
     const { fs, terminal } = options.capabilities;
-    // A client that offers only writing is not used for files. Before a file is written, it must be read to check it
-    // for changes.
+    // The agent must read a file before each write, to check the file for changes. So a client that can only write
+    // files is not used for files.
     if (fs?.readTextFile === true) this.files = this.#fileAccess(fs.writeTextFile === true);
     if (terminal === true) this.terminals = { create: (program) => this.#create(program) };
   }
@@ -79,7 +79,7 @@ export class ClientEditor implements Editor {
     this.#silent = false;
   }
 
-  /** Returns the id of the terminal in which a call runs or ran, or undefined if none is known. */
+  /** Returns the id of the terminal in which a tool call runs or ran, or undefined if no terminal is known. */
   terminalOf(callId: string): string | undefined {
     // For clients, the id of a helper's call starts with the id of the call that started the helper, for example
     // `call_1/call_2`.

@@ -28,8 +28,8 @@ const MODES: readonly SessionMode[] = [
 ];
 
 /**
- * The form of a model name that is not one of the listed models. It contains no white space and no control characters.
- * Listed names are accepted as they are.
+ * The pattern for names of models that are not listed. They contain no white space and no control characters. Listed
+ * names are accepted as they are.
  */
 const MODEL_NAME = /^[^\s\p{C}]{1,200}$/u;
 
@@ -82,7 +82,10 @@ export function choiceId(configId: string): ChoiceId {
   throw RequestError.invalidParams({}, `configId: unknown option ${configId}; use mode or model`);
 }
 
-/** Returns the command that sets a choice. Throws if the value cannot be valid. `field` is its name in the request. */
+/**
+ * Returns the command that sets a choice. Throws if the value cannot be valid. `field` is the name of the request's
+ * field, for the error message.
+ */
 export function commandFor(id: ChoiceId, value: string, field: string, choices: Choices): string {
   if (id === 'mode') {
     if (MODES.some((mode) => mode.id === value)) return `/approval ${value}`;

@@ -169,7 +169,7 @@ async function openServer(): Promise<AcpServer> {
   });
 }
 
-/** Throws if the id has an invalid type, because the transport would answer with an internal error. */
+/** Throws if the id has an invalid type, because the transport would answer such a request with an internal error. */
 function checkId(body: unknown): void {
   const id = isObject(body) ? body['id'] : undefined;
   if (id == null || typeof id === 'string' || typeof id === 'number') return;
@@ -201,8 +201,8 @@ function textOf(body: ReadableStream<Uint8Array>, leave: () => void): AsyncItera
         const { done, value = '' } = await reader.read();
         return done ? { done, value: undefined } : { done, value };
       },
-      // This is called at the end of every reply. The `finally` block of a generator would not run if the reply ended
-      // before the first read.
+      // `return` is called at the end of every reply. The `finally` block of a generator would not run if the reply
+      // ended before the first read.
       async return() {
         leave();
         await reader.cancel();

@@ -53,8 +53,8 @@ export class OwnPrompts {
   }
 
   /**
-   * Answers a question of the running turn. Resolves when the turn ends, or when the client's next prompt is to answer
-   * another question.
+   * Answers a question of the running turn. Resolves when the turn ends, or when another question waits for the
+   * client's next prompt as its answer.
    */
   async answer(confirmation: ToolCallConfirmation): Promise<StopReason> {
     const sent = newSent(false);
@@ -74,7 +74,7 @@ export class OwnPrompts {
     if (sent) this.#begun.add(sent);
   }
 
-  /** Called when the turn has ended, or when the client's next prompt is to answer a question. */
+  /** Called when the turn has ended, or when a question waits for the client's next prompt as its answer. */
   end(outcome: StopReason | Error): void {
     for (const { done } of this.#begun) settle(done, outcome);
     this.#begun.clear();

@@ -75,7 +75,7 @@ export interface AcpOptions {
   list?(query: SessionQuery): Promise<ListSessionsResponse>;
   /**
    * Deletes a stored session. Does nothing if there is no such session. Throws an A2AError if the session is open
-   * elsewhere, or if a turn of it has not ended. If this is missing, session/delete is not supported.
+   * elsewhere, or if one of its turns has not ended. If this is missing, session/delete is not supported.
    */
   remove?(sessionId: string): Promise<void>;
   /** Whether the model sees images, so that clients may send them. Default: true. */
@@ -89,7 +89,7 @@ export interface AcpOptions {
   join(wanted: Wanted): LiveSession | Promise<LiveSession>;
   /**
    * Returns whether other clients have the session open. If not, session/close cancels the turn before the client
-   * leaves. By default, session/close never cancels the turn.
+   * leaves. If this function is missing, session/close never cancels the turn.
    */
   isShared?(session: LiveSession): boolean;
   /** Called when the client leaves a session. By default the session is closed. */
@@ -194,7 +194,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     }
   }
 
-  /** Leaves the session, unless this connection still uses it or has already left it. */
+  /** Leaves the session. Does nothing if this connection still uses the session, or has already left it. */
   async function release(session: LiveSession): Promise<void> {
     if ([...joined.values()].some((each) => each.session === session)) return;
     if (!entered.delete(session)) return;
@@ -211,7 +211,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     await release(one.session);
   }
 
-  /** Handles session/close. Cancels the turn if no other client has the session open, and leaves the session. */
+  /** Handles session/close: leaves the session. If no other client has the session open, cancels its turn first. */
   async function close(one: AcpSession): Promise<void> {
     if (options.isShared?.(one.session) === false) {
       // From now on, the client cannot start another turn.
@@ -226,10 +226,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     return one.start(() => void leave(one));
   }
 
-  /**
-   * Starts the updates after the response, because the response contains the session id, which the client needs for the
-   * updates.
-   */
+  /** Starts the updates after the response. The client needs the session id in the response to handle the updates. */
   function startSoon(one: AcpSession): ChoiceState {
     // AcpSession logs its own errors.
     setImmediate(() => void start(one).catch(() => {}));
@@ -244,7 +241,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     return options.list({ ...(cwd && { cwd }), ...(cursor && { cursor }) });
   }
 
-  /** Deletes a session. The client leaves the session first, which is not possible while a turn runs. */
+  /** Makes the client leave a session, and deletes the session. Throws while one of its turns runs. */
   async function remove(sessionId: string): Promise<void> {
     if (!options.remove) throw RequestError.methodNotFound(session.delete);
     const one = joined.get(sessionId);
@@ -363,8 +360,8 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
         }
       }),
     )
-    // Parameters of any form are accepted, and invalid ones are ignored. Otherwise the SDK would write an error to
-    // standard error, which may be the host's screen.
+    // This handler accepts parameters of any form, and ignores invalid ones. If the SDK validated them, it would report
+    // invalid parameters on standard error, which may be the screen of the host program.
     .onNotification(
       session.cancel,
       (params) => (isObject(params) ? params['sessionId'] : undefined),

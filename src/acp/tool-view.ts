@@ -115,7 +115,10 @@ function detailContent(detail: CallDetail): ToolCallContent[] {
   }
 }
 
-/** Returns the change. ACP's diff has only the contents. What else changes, such as the mode, is text before it. */
+/**
+ * Returns a change as content. ACP's diff has only the file's contents. A text before the diff shows other changes, for
+ * example of the file mode.
+ */
 function diffOf(diff: FileDiff): ToolCallContent[] {
   const { file_path, old_content, new_content, formatted_diff } = diff;
   const notes = headerNotes(formatted_diff);

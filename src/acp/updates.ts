@@ -1,8 +1,8 @@
 /**
- * Converts the facts of a session to ACP session updates.
+ * Converts the facts of a session (its prompts, texts, tool calls and so on) to ACP session updates.
  *
- * - A client gets its own prompts only as history. Prompts of other clients contain the sender's name, in the first text
- *   and in `_meta`.
+ * - A client gets its own prompts only as history. Prompts of other clients contain the sender's name, in the first
+ *   text and in `_meta`.
  * - A tool call is announced once. After that, only updates of the call are sent.
  * - A successful `todo` call is sent as the plan.
  */

@@ -35,7 +35,7 @@ export interface Agent {
   /**
    * Does the work and yields events. Each event that is not partial is stored and added to `context.events` before the
    * next event is requested. If the agent has to wait for a person, the function returns. When the answer arrives, the
-   * function is called again with the same run id.
+   * runner calls the function again with the same run id.
    */
   run(context: RunContext): AsyncIterable<Event>;
   /**
@@ -57,6 +57,7 @@ export interface RunContext {
   readonly agent: Agent;
   /** The position of the agent in this run, including loop iterations. Example: `root/loop#2/writer`. */
   readonly path: string;
+  /** The agent's branch (see `Event.branch`). Undefined if the agent does not run inside a parallel agent. */
   readonly branch: string | undefined;
   readonly session: SessionKey;
   /** The message that started the run. */

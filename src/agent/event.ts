@@ -82,7 +82,9 @@ export interface Compaction {
 export interface Rewind {
   /** The id of the last event that remains part of the conversation, or null to restart the conversation. */
   readonly to: string | null;
-  /** Whether the unfinished request at this point is canceled. If so, a note tells models not to work on it again. */
+  /**
+   * Whether the unfinished request at the target event is canceled. If so, a note tells models not to work on it again.
+   */
   readonly cancels?: boolean;
 }
 
@@ -128,7 +130,10 @@ export interface Actions {
 export interface EventError {
   /** The error code for programs, for example `model-rate-limit`, `step-limit` or `unknown-agent`. */
   readonly code: string;
-  /** The message for the operator. It may contain internal details, so the bridge does not send it to clients. */
+  /**
+   * The message for the operator. It may contain internal details, so the A2A bridge (src/bridge) does not send it to
+   * clients.
+   */
   readonly message: string;
 }
 
@@ -150,13 +155,15 @@ export interface Event {
   /** The time of the event, in milliseconds since 1970. */
   readonly timestamp: number;
   readonly partial?: boolean;
-  /** Whether the run is an aside, which models never see. Set in the user's event that starts the run. */
+  /**
+   * Whether the run is an aside. Models never see the events of an aside. Set in the user's event that starts the run.
+   */
   readonly aside?: boolean;
   readonly content?: Content;
   readonly usage?: Usage;
   /** The error that ended the run. */
   readonly error?: EventError;
-  /** The ids of the calls of long-running tools in `content`. They may remain open when the run stops. */
+  /** The ids of the calls of long-running tools in `content`. These calls may remain open when the run stops. */
   readonly longRunningToolIds?: readonly string[];
   readonly actions: Actions;
   /**

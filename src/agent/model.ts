@@ -104,7 +104,7 @@ export interface Model {
   readonly contextWindow?: number;
   /**
    * Asks the server for the size of the context window, for models whose size is unknown. Afterwards `contextWindow`
-   * has the size, if the server has reported it. Never rejects, unless the signal is aborted.
+   * has the size, if the server has reported it. Rejects only if the signal is aborted.
    */
   findContextWindow?(signal: AbortSignal): Promise<void>;
   /** Whether the model can search the web itself (`webSearch` in a request). */
@@ -112,8 +112,8 @@ export interface Model {
   /** Throws a ModelError if a request cannot succeed, for example because the key is missing. */
   check?(): void;
   /**
-   * Checks whether the vendor has this model. If it does not, throws a ModelError with similar names. If the check is
-   * not possible, resolves without an error.
+   * Checks whether the vendor has this model. If the vendor does not have it, throws a ModelError that suggests similar
+   * names. If the check is not possible, resolves without an error.
    */
   checkName?(signal: AbortSignal): Promise<void>;
   /**

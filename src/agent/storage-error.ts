@@ -18,7 +18,7 @@ export type StorageErrorCode =
   /** Stored data cannot be read. */
   | 'corrupt'
   /**
-   * Any other reason. For example, the file or database cannot be opened or belongs to another program, or it refused a
+   * Any other reason. For example, the file or database cannot be opened, belongs to another program, or refused a
    * statement.
    */
   | 'unusable'

@@ -21,8 +21,8 @@ const MAX_VALUES = 200_000;
 const MAX_CHARS = 16 * 2 ** 20;
 
 /**
- * Converts a value to JSON. A text that is longer than `maxLength` is shortened. Another value whose JSON text would be
- * longer is returned as this text, shortened.
+ * Converts a value to JSON. A text that is longer than `maxLength` is shortened. Any other value whose JSON text is
+ * longer than `maxLength` is replaced by its shortened JSON text.
  */
 export function jsonResponse(value: unknown, maxLength = MAX_RESPONSE_LENGTH): JsonValue {
   if (typeof value === 'string') return elide(value, maxLength);

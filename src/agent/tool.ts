@@ -1,9 +1,9 @@
 /**
- * The interface between a tool and an agent. The modules in tools/ make tools from functions with a zod schema and
- * from the tools of an MCP server.
+ * The interface between a tool and an agent. The modules in tools/ make tools from functions with a zod schema and from
+ * the tools of an MCP server.
  *
- * A tool that throws does not end the run, unless the run's signal is aborted. The model gets the error's message as
- * the call's response. A ToolError also has a type, and it may contain another response for the model.
+ * If a tool throws, the run continues, unless the run's signal is aborted. The model gets the error's message as the
+ * call's response. A ToolError also has a type, and it may contain another response for the model.
  */
 import type { JsonObject, JsonValue, MaybePromise } from '../base/index.ts';
 import type { Artifacts } from './artifact.ts';
@@ -133,7 +133,7 @@ export interface ToolConfirmation {
 export interface Tool extends ToolDeclaration {
   /**
    * Returns whether a person must confirm this call: false, true, or the question to ask. If it returns true, the
-   * question is generated from the call. It is called after `parse` and before `run`.
+   * question is generated from the call. `confirm` is called after `parse` and before `run`.
    */
   confirm?(args: JsonObject, context: ToolContext): MaybePromise<boolean | ToolConfirmation>;
   /** Validates and converts the arguments. Throws an error that explains to the model what is wrong. */
@@ -158,9 +158,9 @@ export interface Tool extends ToolDeclaration {
   readonly longRunning?: boolean;
   /**
    * Cancels work that a call has started elsewhere, for example the run of another agent. After a run was canceled or
-   * was ended with `Runner.end`, it is called for each call without a response. Such a call waits for an answer, was
-   * active when its process ended, or has not begun. For a call that was active when its process ended, it is also
-   * called when the run is resumed. Errors are ignored.
+   * was ended with `Runner.end`, this function is called for each call without a response. Such a call waits for an
+   * answer, was active when its process ended, or has not begun. If a call was active when its process ended, this
+   * function is also called when the run is resumed. Errors are ignored.
    */
   cancel?(callId: string, run: CanceledRun): Promise<void>;
 }
@@ -171,7 +171,7 @@ export interface Toolset {
   tools(signal: AbortSignal): Promise<readonly Tool[]>;
   /**
    * Cancels work that a call has started elsewhere, like `Tool.cancel`. It may also be called for calls of tools that
-   * do not belong to this toolset, because only a new list of the tools could show whether they do.
+   * do not belong to this toolset, because every toolset would have to list its tools again to find the right toolset.
    */
   cancel?(callId: string, run: CanceledRun): Promise<void>;
   close?(): Promise<void>;

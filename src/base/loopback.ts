@@ -1,4 +1,4 @@
-/** Returns the host name of a URL. If it is an IPv6 address, the brackets are removed. */
+/** Returns the host name of a URL. Removes the brackets around an IPv6 address. */
 export function hostNameOf(url: string | URL): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '');
 }
@@ -10,7 +10,7 @@ export function isLoopback(host: string): boolean {
 
 /**
  * Returns whether a request to the host reaches this machine. The unspecified addresses are included, because many
- * cards contain 0.0.0.0.
+ * agent cards contain 0.0.0.0.
  */
 export function isThisMachine(host: string): boolean {
   return isLoopback(host) || host === '0.0.0.0' || host === '::';

@@ -1,10 +1,11 @@
 /**
  * Limits the number of concurrent calls. Further calls wait in a queue. Slots are shared fairly between callers (for
  * example workspaces): a free slot goes to the waiting caller that holds the fewest slots. While there are several
- * callers, several calls of one caller cannot take all slots. Otherwise the other callers might wait for minutes. But a
- * single call may take all slots.
+ * callers, the calls of one caller together cannot take all slots, so that the other callers do not wait for minutes.
+ * But a single call may take all slots.
  *
- * A call may take several slots at once. With one slot for each byte, the bytes that calls hold are limited.
+ * A call may take several slots at once. For example, if each byte needs one slot, the total number of bytes of all
+ * running calls is limited.
  */
 
 import { steadyClock } from './steady-clock.ts';
@@ -98,7 +99,8 @@ export function createSlots(max = Number.POSITIVE_INFINITY, clock: () => number 
 
   function mayTake(caller: string, { held, queue }: Share, count: number): boolean {
     if (taken + count > max || queue.size > 0 || !isFair(caller, held, count)) return false;
-    // A later call must not overtake a waiting one. Otherwise, a call that waits for many slots might never get them.
+    // A later call must not overtake a waiting call, because a call that waits for many slots might then never get
+    // them.
     return nextCall() === undefined;
   }
 

@@ -1,6 +1,6 @@
 /**
- * Runs functions in turn. A function starts when all functions that were given earlier, and that share one of its keys,
- * have ended or failed. Functions without a common key do not wait for each other.
+ * Runs functions in turn. A function starts after all earlier functions that share a key with it have ended or failed.
+ * Functions without a common key do not wait for each other.
  *
  *     await turns.run(file, async () => write(file, changed(await read(file))));
  */

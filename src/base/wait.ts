@@ -3,8 +3,8 @@
 export type MaybePromise<T> = T | Promise<T>;
 
 /**
- * Calls `next` with the value: at once, or when the promise is fulfilled. So code that serves both cases is written
- * once, and waits only if it must.
+ * Calls `next` with the value. If `value` is a promise, waits for it. Otherwise, calls `next` at once. So one function
+ * can handle both cases, and waits only if necessary.
  */
 export function andThen<Value, Result>(
   value: MaybePromise<Value>,

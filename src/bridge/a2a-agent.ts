@@ -13,8 +13,8 @@
  * - There is an error event. The task is `failed`, and the cause is only in the server's log.
  * - The task is canceled. The run is canceled too, including the tasks of remote agents for this run.
  *
- * The session contains everything that a waiting run needs. So the agent keeps nothing else between executions, and any
- * process with the same session store can continue a run.
+ * The session contains everything that is necessary to continue a waiting run. The agent keeps no other state between
+ * executions. So any process with the same session store can continue a run.
  */
 import { inTrace } from '../base/tracing/index.ts';
 import type { A2AAgent, AgentOptions, AgentProfile, ExecutionContext } from '../tasks/index.ts';
@@ -80,7 +80,7 @@ export function toA2AAgent(agent: Agent, options: A2AAgentOptions = {}): A2AAgen
 
   return {
     profile: profileOf(agent, profile),
-    // Clients of 0.3 expect the answer in the status message of the task that `message/send` returns.
+    // Clients of A2A 0.3 expect the answer in the status message of the task that `message/send` returns.
     views: answerViews(({ result }) => result === '0.3'),
     readsTraceparent: true,
     execute: (context) => inTrace(context.traceparent, () => execute(context)),
@@ -102,8 +102,8 @@ export function toA2AAgent(agent: Agent, options: A2AAgentOptions = {}): A2AAgen
 }
 
 /**
- * Returns whether the run does not exist, because the task was canceled before its run began or the session was
- * deleted.
+ * Returns whether the error means that the run does not exist. Either the task was canceled before its run began, or
+ * the session was deleted.
  */
 function isUnknown(error: unknown): boolean {
   const unknownRun = error instanceof RunError && error.code === 'unknown-run';

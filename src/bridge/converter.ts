@@ -15,7 +15,7 @@
  * state. The metadata of model vendors (`provider`) is never sent to a peer.
  *
  * In A2A 1.0, data may be a value that is not an object. Such a value becomes `{ value }`. Bytes without a media type
- * get `application/octet-stream`. Base64 in another alphabet, which A2A 0.3 accepts, is converted to standard base64.
+ * get `application/octet-stream`. A2A 0.3 also accepts base64url, which is converted to standard base64.
  */
 import {
   defined,
@@ -37,7 +37,7 @@ import type {
   ThoughtPart,
 } from '../agent/index.ts';
 
-/** The metadata keys that this bridge sets on parts. In received parts, only the key of thoughts is read. */
+/** The metadata keys that this bridge sets on parts. In received parts, it reads only `thought`. */
 export const MARKS = {
   thought: 'parley.thought',
   functionCall: 'parley.functionCall',

@@ -2,9 +2,9 @@
  * Makes the profile for an agent's card from the agent's name, description and tools.
  *
  * The card has a skill for the agent, for each of its sub-agents and for each of their tools. A toolset is one skill.
- * Its tools are listed only when a run needs them, because this may require network access. If an agent or a tool has
- * no description, its name is used. The card requires a text (A2A 1.0, AgentCard and AgentSkill). To show other skills
- * or none, use the overrides.
+ * The tools in a toolset are listed only when a run needs them, because listing them may require network access. If an
+ * agent or a tool has no description, its name is used, because the card requires a description (A2A 1.0, AgentCard and
+ * AgentSkill). To show other skills or none, use the overrides.
  */
 import type { AgentSkill } from '../protocol/index.ts';
 import type { AgentProfile } from '../tasks/index.ts';

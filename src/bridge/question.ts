@@ -13,7 +13,7 @@
  * - With text, if exactly one question is open. A confirmation is answered with yes or no. Any other question is
  *   answered with any text or, without a text, with data or files.
  *
- * Files in the message are added to the conversation, so models see them, and tools find them in their history.
+ * Files in the message are added to the conversation. So models see them, and tools find them in the history.
  *
  * If a reply to a confirmation is neither a clear yes nor a clear no, the question is asked again. If several
  * questions are open, a reply in text is not accepted, because it is unclear which question it answers.

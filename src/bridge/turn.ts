@@ -42,10 +42,10 @@ export interface TurnPresenter {
   /** Returns the events to send before the run starts or continues. */
   start(): Events;
   /**
-   * Processes the run's events from earlier executions. Returns the task's events that are missing in its log.
+   * Processes the run's events from earlier executions. Returns the task events that are missing from the task's log.
    */
   recall?(run: OpenRun): Events;
-  /** Called when the run gets these answers. */
+  /** Called before these answers are passed to the run. */
   answered?(answers: readonly Answer[]): void;
   present(event: Event): Events;
   /**
@@ -68,11 +68,11 @@ export interface TurnPresenter {
   /** Returns the event for an answer to a question that is no longer in the session. */
   lost(message: string): ExecutorEvent;
   /**
-   * Returns the events to send before the last event of the turn. It is not called if the turn waits for answers, or if
-   * the server stops the turn.
+   * Returns the events to send before the last event of the turn. Not called if the turn waits for answers, or if the
+   * server stops the turn.
    */
   close?(): Events;
-  /** Returns the event for a turn that the server ends with this status. Default: the status unchanged. */
+  /** Returns the event to send when the turn ends with the status `last`. Default: `last` unchanged. */
   ended?(last: StatusEvent): StatusEvent;
 }
 
@@ -89,8 +89,8 @@ export interface ReadAnswers {
 export interface TurnReader {
   read(questions: readonly Question[]): ReadAnswers;
   /**
-   * Receives answers that arrive while the turn runs. When no more answers are arriving, it is closed, and the turn
-   * completes or asks the open questions.
+   * Receives answers that arrive while the turn runs. When it has no more answers for the run, `runTurn` closes it, and
+   * then completes the turn or asks the open questions.
    */
   readonly inbox?: AnswerInbox & { arriving(): Promise<unknown> | undefined; close(): void };
 }
@@ -101,7 +101,7 @@ export interface Turn {
   readonly runner: Runner;
   readonly presenter: TurnPresenter;
   readonly reader: TurnReader;
-  /** Returns the message and the options for the start of the run. It is called only if the run has not begun. */
+  /** Returns the message and the options for the start of the run. Called only if the run has not begun. */
   begin(): MaybePromise<Omit<BeginOptions, 'signal' | 'inbox'>>;
 }
 
@@ -125,7 +125,7 @@ export async function* runTurn(turn: Turn): AsyncGenerator<ExecutorEvent> {
   if (presenter.recall && (begun || resumed)) yield* presenter.recall(run);
   const end = run.events.findLast(({ error }) => error !== undefined);
   if (end) {
-    // An earlier process ended after the run had ended, but before it had stored the end of the task.
+    // The run ended in an earlier process. That process stopped before it had stored the end of the task.
     if (presenter.close) yield* presenter.close();
     if (end.error?.code !== 'canceled') yield presenter.fail(end);
     else yield presenter.ended ? presenter.ended(CANCELED) : CANCELED;
@@ -227,7 +227,7 @@ async function settlesWithin(ms: number, work: Promise<unknown>): Promise<boolea
   return settled;
 }
 
-/** Opens the run of a task's turn. This reads the session, which is not read again during the turn. */
+/** Opens the run for a turn of a task. Reads the session. The session is not read again during the turn. */
 export function openTurn(
   sessions: SessionStore,
   app: string,

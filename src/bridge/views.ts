@@ -1,7 +1,7 @@
 /**
  * The views of a task's log. The final answer of the task is an artifact, and the last status in the log usually
- * repeats its text. With the view `once`, a client gets only the artifact. With the view `repeated`, it also gets the
- * repetition.
+ * repeats the text of the artifact. With the view `once`, a client gets only the artifact. With the view `repeated`, a
+ * client also gets the text in the status.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Message, Metadata, TaskStatus } from '../protocol/index.ts';

@@ -57,7 +57,7 @@ export interface FollowingOptions extends CallOptions {
   readonly retry?: RetryOptions | undefined;
   /**
    * Whether to fetch the task repeatedly when its events are unavailable, for example because the agent does not
-   * stream.
+   * stream. Default: false.
    */
   readonly polls?: boolean | undefined;
 }
@@ -103,8 +103,8 @@ export interface AgentClient extends AsyncDisposable {
   /** Sends a message and returns the events as they arrive. Reconnects after a broken connection. */
   stream(input: Input, options?: StreamOptions): AgentStream;
   /**
-   * Returns the events of an existing task. Reconnects after a broken connection. The stream ends when the agent closes
-   * it after the task has ended or asks for input.
+   * Returns the events of an existing task. Reconnects after a broken connection. When the task has ended or asks for
+   * input, the stream ends as soon as the agent closes it.
    */
   resubscribe(taskId: string, options?: ResubscribeOptions): AgentStream;
   get(taskId: string, options?: CallOptions & { historyLength?: number }): Promise<Task>;

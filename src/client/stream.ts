@@ -16,7 +16,7 @@ export type StreamStart = Omit<FollowOptions, 'signal'>;
 
 /**
  * A stream of the events of a task. Nothing is sent before the first read. `for await`, `text()` and `textChunks()` all
- * read the same stream. Leaving the loop closes the connection immediately. The agent continues its work.
+ * read the same stream. Leaving a `for await` loop closes the connection immediately, but the agent continues its work.
  */
 export class AgentStream implements AsyncIterable<StreamItem> {
   readonly #start: StreamStart;
@@ -132,7 +132,7 @@ export class AgentStream implements AsyncIterable<StreamItem> {
   }
 }
 
-/** Makes a task for an event whose task was not sent. */
+/** Makes a task for an event if the agent has not sent the event's task. */
 function initialTask(event: Exclude<TaskEvent, Task>): Task | undefined {
   return reduce(undefined, {
     kind: 'task',

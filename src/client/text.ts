@@ -39,8 +39,8 @@ export function successfulText(answer: SendResult | undefined): string {
 export const SEPARATOR = '\n\n';
 
 /**
- * Returns the question that a task's answer ends with, if other text comes before it. Returns an empty string if the
- * task does not wait for the user, if there is no other text, or if the other text already ends with the question.
+ * Returns the question that a task's answer ends with, if other text comes before it. Returns an empty string if there
+ * is no question or no other text, or if the other text already ends with the question.
  */
 export function questionAfterText(task: Task): string {
   const question = questionOf(task);
@@ -91,8 +91,8 @@ function hasText(parts: readonly Part[]): boolean {
 
 /**
  * Returns the sections of a task's answer, in order. Each section is a list of parts. If the task waits for the user,
- * the last section is the question, which is empty if the text before already ends with it. If there is no text at all,
- * returns all artifacts.
+ * the last section is the question. This section is empty if the earlier text already ends with the question. If there
+ * is no text at all, returns all artifacts.
  */
 function answerSections(task: Task): Part[][] {
   const before = sectionsBeforeStatus(task);

@@ -11,15 +11,15 @@
  *   Deno.serve(receiver.fetch);                                // a server with fetch handlers
  *
  * A server sends the events of a webhook in order. It repeats an event until it gets a 2xx answer or gives up, so an
- * event may arrive more than once. The id of a notification is `TASK.CONFIG.SEQ`, where TASK is the event's task.
- * Notifications of one server with the same TASK.CONFIG are passed on one at a time. Other ids have no order. A
- * notification is dropped only if its server has already sent the same id with the same content. So if notifications
- * must be signed, one server cannot suppress or reorder the notifications of another one. Without signatures, the
- * receiver cannot tell servers apart. The receiver remembers the last ids in memory. After a restart, or with several
- * receivers, a notification may be passed on again. To recognize it, store the id of each notification with its
- * content.
+ * event may arrive more than once. The id of a notification is `TASK.CONFIG.SEQ`: the event's task, the push
+ * configuration and the event's number. Notifications of one server with the same TASK.CONFIG are passed on one at a
+ * time. Other ids have no order. A notification is dropped only if its server has already sent the same id with the
+ * same content. So if notifications must be signed, one server cannot suppress or reorder the notifications of another
+ * one. Without signatures, the receiver cannot tell servers apart. The receiver remembers the last ids in memory. After
+ * a restart, or with several receivers, a notification may be passed on again. To recognize it, store the id of each
+ * notification with its content.
  *
- * Every user of an agent's server can make it send signed notifications to any address. To accept only the
+ * Every user of an agent can make the agent's server send signed notifications to any address. To accept only the
  * notifications of your own configurations, also set a `token`.
  */
 import { BoundedMap, Turns } from '../base/index.ts';
@@ -68,7 +68,7 @@ export interface WebhookReceiverOptions extends NotificationOptions, WebhookTrus
    * errors are not sent to the sender. Not called for requests that are invalid or incomplete. Must not throw.
    */
   readonly onError: (error: unknown) => void;
-  /** Maximum number of requests that are handled at the same time. Others get 503. Default: 100. */
+  /** Maximum number of requests that are handled at the same time. Further requests get 503. Default: 100. */
   readonly maxPending?: number | undefined;
 }
 
@@ -101,8 +101,8 @@ const MAX_PENDING = 100;
 /** Maximum total size of the bodies of all requests that are being handled, in bytes. */
 const MAX_PENDING_BYTES = 2 ** 27;
 /**
- * Maximum number of requests of one webhook that are being handled or wait for their turn. Others get 503, so that a
- * webhook whose events are handled slowly does not block the others.
+ * Maximum number of requests of one webhook that are being handled or wait for their turn. Further requests get 503, so
+ * that one webhook with slow handling does not block other webhooks.
  */
 const MAX_PENDING_PER_WEBHOOK = 4;
 /**
@@ -120,7 +120,7 @@ interface Answer {
 /** A notification that was passed on. */
 interface Handled {
   readonly digest: string;
-  /** The status of its answer. */
+  /** The HTTP status of the response to the notification. */
   readonly status: number;
 }
 
@@ -191,7 +191,7 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
     const name = JSON.stringify([sender, id]);
     const digest = id === undefined ? '' : String(await digestOf(text));
     const earlier = id === undefined ? undefined : handled.get(name);
-    // The same answer again: the server repeats a notification because it did not get the first answer.
+    // The server repeats the notification because it did not get the first answer. Send the same answer again.
     if (earlier?.digest === digest) return { status: earlier.status };
     const newest = place && latest.get(place.webhook);
     const late = place !== undefined && newest !== undefined && place.seq < newest;
@@ -239,7 +239,7 @@ interface Place {
 
 /**
  * Reads an id of the form `TASK.CONFIG.SEQ`, where TASK must be the event's task. Returns undefined for any other id.
- * Servers other than Parley's may use other ids, which have no order.
+ * Servers of other vendors may use other ids. Such ids have no order.
  */
 function placeOf({ id = '', event, sender }: OpenedNotification): Place | undefined {
   const taskId = event.kind === 'task' ? event.id : event.taskId;

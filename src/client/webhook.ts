@@ -75,7 +75,7 @@ export interface OpenedNotification {
 
 /**
  * Throws a TypeError if a credential is an empty string, for example because an environment variable is not set. A
- * request without the header would match it.
+ * request without the header would be accepted.
  */
 export function checkCredentials({ token, authorization }: NotificationOptions): void {
   if (token !== '' && authorization !== '') return;
@@ -128,7 +128,7 @@ export async function digestOf(text: string): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
 }
 
-/** Compares the digests of two texts, so that the time does not reveal how many characters of a guess are right. */
+/** Compares the digests of two texts, so that the duration does not reveal how many characters of a guess are right. */
 async function equal(a: string, b: string): Promise<boolean> {
   const [one, other] = await Promise.all([digestOf(a), digestOf(b)]);
   let difference = 0;

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { OwnRoute, RouteReply } from '../http/index.ts';
 import { pageFiles } from './files.ts';
 
-/** The options of the page. */
+/** The kind of server that the page belongs to. */
 export interface ConsoleOptions {
   /** Whether the agent is a live session, which has a WebSocket at `/ws`. Default: false. */
   readonly live?: boolean | undefined;
@@ -22,8 +22,8 @@ export interface PageOptions extends ConsoleOptions {
 export const CONSOLE_PATH = '/console';
 
 /**
- * Forbids inline scripts and styles, content from other servers and requests to them, frames around the page, forms
- * that the browser sends, and functions that parse a text as HTML.
+ * Forbids inline scripts and styles, content from other servers, requests to other servers, frames around the page,
+ * forms that the browser sends, and functions that parse a text as HTML.
  */
 const POLICY = [
   "default-src 'none'",
@@ -104,7 +104,7 @@ export function consoleRoutes(options: PageOptions = {}): OwnRoute[] {
       verb: 'GET',
       path: `${CONSOLE_PATH}/`,
       public: true,
-      // A relative address, because the server may be below a path of a proxy.
+      // The address is relative, because a proxy may offer the server below a path.
       handle: async () => ({ status: 308, headers: { ...COMMON, location: `..${CONSOLE_PATH}` } }),
     },
     {

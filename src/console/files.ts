@@ -1,6 +1,6 @@
 /**
  * The files of the built page. The build writes them to `page/` beside the program; in the repository they are in
- * `dist/parley-a2a/page/`. They are read on the first request, and then kept in memory.
+ * `dist/parley-a2a/page/`. The first request reads them into memory.
  */
 import * as fs from 'node:fs';
 import path from 'node:path';

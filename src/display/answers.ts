@@ -20,7 +20,10 @@ import { waitingCalls, type SessionState } from './state/state.ts';
 export interface AnswersOptions {
   readonly editor: ((text: string, fileName: string) => Promise<string | undefined>) | undefined;
   readonly notice: (level: 'info' | 'error', text: string) => void;
-  /** Called with the ids of the requests that were answered here and that still wait for an answer in the session. */
+  /**
+   * Called with the ids of the requests that this display has answered, but that still wait for an answer in the
+   * session.
+   */
   readonly answering: (requests: ReadonlySet<string>) => void;
 }
 

@@ -6,7 +6,7 @@ import type { Tone } from './text/spans.ts';
 
 /** The tool name of a command that the person at this display ran. */
 export const OWN_COMMAND = 'own_command';
-/** Tools that run a command. If their output is long, the end of it is shown. */
+/** Tools that run a command. If the output of such a tool is long, its end is shown. */
 const COMMANDS: ReadonlySet<string> = new Set(['run_shell_command', OWN_COMMAND]);
 
 /** The text for a call that waits until the calls before it have ended. */
@@ -36,7 +36,7 @@ export function statusOfCall({ call, stopped, decision }: CallEntry): CallStatus
   return decision ? STARTING : { sign: '?', word: 'waiting for an answer', tone: 'warning' };
 }
 
-/** Returns the title of a call in the history. For a question of several lines, this is its first line. */
+/** Returns the title of a call in the history. For a question of several lines, the title is its first line. */
 export function titleInHistory(entry: CallEntry): string {
   const { call } = entry;
   if (!isForm(entry)) return titleOf(call);
@@ -73,7 +73,7 @@ export type CallBody =
   | { readonly kind: 'diff'; readonly diff: FileDiff }
   | {
       readonly kind: 'live' | 'text' | 'data';
-      /** Not cleaned yet. */
+      /** Untrusted text, which the display must clean. */
       readonly text: string;
       readonly tone: Tone;
       /** Which end of a long text is shown. */

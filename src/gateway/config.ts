@@ -229,7 +229,7 @@ export function parseConfig(
     ...unknownReferences(json, usable, environment),
   ];
   const warnings = keyless(file, usable, environment);
-  // Only secrets themselves count, not references to environment variables.
+  // Only secrets that the file itself contains matter here, not references to environment variables.
   if (secrets && isExposed) {
     warnings.unshift(
       `${file}: contains secrets and is readable by other users: run chmod 600 ${file}, or write \${NAME} and set the environment variable`,
@@ -262,8 +262,9 @@ function keyless(
 }
 
 /**
- * Returns the valid parts of an invalid configuration, so that references between them can be checked too. Replaces an
- * invalid provider by an offline provider, so that references to it are not reported as errors.
+ * Returns the valid parts of an invalid configuration, so that references between these parts can be checked. Replaces
+ * each invalid provider with an offline provider, so that references to the invalid provider are not reported as
+ * errors.
  */
 function readable(value: unknown): CheckedSettings {
   const entries = (section: string): [string, unknown][] => {

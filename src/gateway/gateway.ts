@@ -72,13 +72,13 @@ export interface GatewayOptions {
   readonly config: GatewayConfig;
   /** The task store. The gateway closes it. */
   readonly store: TaskStore;
-  /** The register. The gateway closes it. */
+  /** The register: the database of keys, model cards, agents, usage and the audit log. The gateway closes it. */
   readonly register: Register;
   /** The secret for hashing keys, from `openPepper`. */
   readonly pepper: Pepper;
   /**
-   * The keys that encrypt the headers of registered agents. Default: a random key for this process. With it, stored
-   * headers cannot be decrypted after a restart.
+   * The keys that encrypt the headers of registered agents. Default: a random key for this process. Headers that a
+   * random key has encrypted cannot be decrypted after a restart.
    */
   readonly secrets?: SecretKeyOptions | undefined;
   readonly version: string;
@@ -235,7 +235,9 @@ export function createGateway(options: GatewayOptions) {
     });
   }
 
-  /** Whether requests can be served without `loadAgents`. With SQLite, agents are read when they are needed. */
+  /**
+   * Whether requests can be served without a call of `loadAgents`. With SQLite, agents are read when they are needed.
+   */
   let hasAgents = register.kind === 'sqlite';
 
   async function loadAgents(): Promise<void> {
@@ -317,7 +319,7 @@ export function createGateway(options: GatewayOptions) {
     get running(): number {
       return server.handler.running + vendorApi.running;
     },
-    /** Closes a gateway that does not listen on a port. If it does, call `close` of the result of `listen` instead. */
+    /** Closes a gateway that does not listen on a port. After `listen`, call `close` of its result instead. */
     close: (ms?: number) => close(() => server.close(ms)),
   };
 }

@@ -12,8 +12,8 @@ export interface CheckedSettings extends ModelSettings {
   readonly budgets?: object | undefined;
   readonly keys?: { readonly oidc?: object | undefined } | undefined;
   /**
-   * False if a provider or a model is invalid. Then an invalid model is missing here, and an invalid provider is
-   * replaced by an offline provider.
+   * False if a provider or a model is invalid. In this case, `models` does not contain the invalid model, and an
+   * offline provider replaces the invalid provider in `providers`.
    */
   readonly isWhole: boolean;
 }
@@ -72,8 +72,8 @@ function* aboutModels(
   const called = (provider: string, model: string) =>
     calledName(all.get(provider)?.type ?? '', model);
   /**
-   * Returns the model names that the provider lists. Returns undefined if it lists none or is of the type `offline`,
-   * because it may then serve every name.
+   * Returns the model names that the provider lists. Returns undefined if the provider may serve every name: if it
+   * lists no names, or if it has the type `offline`.
    */
   const listed = (name: string) => {
     const names = modelsOf(all.get(name) ?? {}).map((model) => called(name, model));
@@ -125,7 +125,7 @@ function* aboutBudgets({ budgets = {}, providers = {}, models = {}, isWhole }: C
     const path = ['models', name];
     yield { path, text: 'has no pricing, so callers with a budget in money cannot use it' };
   }
-  // An invalid model, which is missing here, may set the price.
+  // An invalid model may set the price, and `models` does not contain it.
   if (!isWhole) return;
   for (const [name, provider] of Object.entries(providers)) {
     if (provider.type === 'offline' || provider.type === 'scripted') continue;

@@ -59,7 +59,8 @@ export function grpcBinding(): GrpcBinding {
 function createGrpcHandler(context: GrpcContext): GrpcHandler {
   const { app, maxBodyBytes } = context;
   const router = createConnectRouter({
-    // The other protocols of connect would need the rules for browsers, such as CORS.
+    // Browsers can use the protocols Connect and gRPC-Web. So these protocols would need the rules for browsers, such
+    // as CORS.
     connect: false,
     grpcWeb: false,
     acceptCompression: [],
@@ -81,7 +82,7 @@ async function admit(
 ): Promise<void> {
   const call = grpcCallOf(context);
   if (context.timeoutMs() !== undefined) {
-    // At the deadline, connect would still wait for the rest of the request.
+    // At the deadline, connect itself would still wait for the rest of the request. `expired` answers at once.
     const onAbort = () => isExpired(context) && call.expired();
     context.signal.addEventListener('abort', onAbort, { once: true });
   }
@@ -129,8 +130,8 @@ async function answered(
 }
 
 /**
- * Makes the stream that connect sees. The messages are written directly to the response, so this stream has only an end
- * or an error.
+ * Makes the stream that connect gets. `run` writes the messages directly to the response, so this stream contains no
+ * messages, only an end or an error.
  */
 function withoutMessages(run: () => Promise<void>): AsyncIterable<never> {
   const next = async (): Promise<IteratorResult<never, undefined>> => {
@@ -229,7 +230,7 @@ async function begin(
   );
 }
 
-/** Returns the status of a failed call. After the deadline, this is DEADLINE_EXCEEDED. */
+/** Returns the status of a failed call. After the deadline, the status is DEADLINE_EXCEEDED. */
 function failure(
   app: AppContext,
   error: unknown,

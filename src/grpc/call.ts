@@ -4,10 +4,10 @@ import type { TransportRequest } from '../http/index.ts';
 import type { StreamItem, User } from '../protocol/index.ts';
 import type { TaskStream } from '../tasks/index.ts';
 
-/** A call. It is made as soon as the headers of the request have arrived. */
+/** A call. The adapter creates it as soon as the headers of the request have arrived. */
 export interface GrpcCall {
   readonly request: TransportRequest;
-  /** Sends the events of a stream. Resolves when the client has taken them or has left. */
+  /** Sends the events of a stream. Resolves when all events have been sent, or when the client has disconnected. */
   readonly send: (
     stream: TaskStream,
     frame: (item: StreamItem) => Uint8Array,

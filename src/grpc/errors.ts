@@ -25,7 +25,7 @@ const CODES: Readonly<Record<string, Code>> = {
   RESOURCE_EXHAUSTED: Code.ResourceExhausted,
 };
 
-/** The errors for which the clients of 0.3 expect another status than 1.0 has. */
+/** The errors for which clients of 0.3 expect another gRPC status than clients of 1.0. */
 const UNIMPLEMENTED_IN_03: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
   'pushNotSupported',
   'unsupportedOperation',
@@ -51,8 +51,8 @@ function codeOf(kind: ErrorKind, version: ProtocolVersion | undefined): Code {
 const TYPE = 'type.googleapis.com/';
 
 /**
- * Returns the details that have a schema here. A gateway forwards the details of remote peers, which may have no schema
- * here.
+ * Returns the details whose protobuf schema is known. A gateway also forwards details of remote peers, and their schema
+ * may be unknown.
  */
 function detailsOf(error: A2AError) {
   return errorDetails(error, true).flatMap((detail) => {

@@ -18,7 +18,7 @@ import {
 import type { A2AError, StreamItem } from '../protocol/index.ts';
 import type { StreamSink, TaskStream } from '../tasks/index.ts';
 
-/** Maximum number of gathered bytes. More are written immediately. */
+/** Maximum number of gathered bytes. If it is exceeded, all gathered bytes are written immediately. */
 const GATHER = 32 * 1024;
 
 interface WriterOptions {
@@ -51,8 +51,8 @@ export class EventWriter implements StreamSink, Beating, Paced {
   }
 
   /**
-   * Writes all events. Resolves when the client has taken them or has left. Rejects if the stream cannot start, or if
-   * an event cannot be framed.
+   * Writes all events. Resolves when all events have been sent, or when the client has disconnected. Rejects if the
+   * stream cannot start, or if an event cannot be framed.
    */
   async run(headers: Headers): Promise<void> {
     const response = this.#response;
@@ -109,8 +109,8 @@ export class EventWriter implements StreamSink, Beating, Paced {
   end(): void {
     this.#ended = true;
     this.flush();
-    // The status is sent when the client has taken the events. Until then, a client that stops reading may be
-    // disconnected.
+    // If the client still has to read events, `run` waits, and the status is sent after them. During this wait, a
+    // client that stops reading may be disconnected (`drop`).
     if (this.#room) this.#done.resolve();
   }
 
@@ -135,7 +135,8 @@ export class EventWriter implements StreamSink, Beating, Paced {
   }
 
   /**
-   * Counts the bytes that the client has not read, if there are many. If they exceed a limit, disconnects the client.
+   * Counts the bytes that the client has not read, if there are more than UNCOUNTED_BYTES. Disconnects the client if
+   * the bytes exceed a limit.
    */
   #count(): void {
     const bytes = this.#response.stream.writableLength - this.#unread;

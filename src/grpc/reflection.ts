@@ -14,7 +14,10 @@ const SERVICES = [
   'grpc.reflection.v1alpha.ServerReflection',
 ];
 
-/** Adds both versions of the service. They describe the services that the router has at this point, and themselves. */
+/**
+ * Adds both versions of the reflection service. They list themselves, and the services that the router has when this
+ * function is called.
+ */
 export function addReflection(router: ConnectRouter, app: AppContext): void {
   const names = new Set([...router.handlers.map(({ service }) => service.typeName), ...SERVICES]);
   const list = { service: [...names].map((name) => ({ name })) };

@@ -1,5 +1,5 @@
 /**
- * Checks Host and Origin, then authenticates the caller. Both happen before the body is read.
+ * Checks Host and Origin, then authenticates the caller. Both steps are done before the body is read.
  *
  * Servers on loopback often have no authentication, but any web page can make a browser send requests to 127.0.0.1.
  * Such a request has the Origin of the page or, after DNS rebinding, the Host of the page.
@@ -26,9 +26,9 @@ export interface AdmissionOptions {
   /** Whether requests through a proxy on this machine are accepted without authentication. */
   readonly trustProxy?: boolean | undefined;
   /**
-   * Returns the Host headers that are accepted in requests that did not arrive over loopback, in addition to the host
-   * of `publicUrl`. Returns undefined if every valid Host header is accepted. Without this check, a name that an
-   * attacker controls could lead a browser to this server.
+   * Returns the Host headers that are accepted in addition to the host of `publicUrl`. Used only for requests that did
+   * not arrive over loopback. Returns undefined if every valid Host header is accepted. Without this check, a name that
+   * an attacker controls could lead a browser to this server.
    */
   readonly networkHosts?: (() => ReadonlySet<string> | undefined) | undefined;
 }
@@ -43,7 +43,7 @@ const PROXY_HEADERS = [
   'x-forwarded-proto',
 ];
 
-/** Returns the name of a header that shows that the request came through a proxy, or undefined if there is none. */
+/** Returns the name of a proxy's header in the request, or undefined if the request has no such header. */
 export function proxyHeader(request: Pick<TransportRequest, 'header'>): string | undefined {
   // This runs for every request, so it creates no function.
   for (const name of PROXY_HEADERS) if (request.header(name) !== undefined) return name;
@@ -68,14 +68,14 @@ export function isLoopbackAddress(address: string): boolean {
 export interface Admission {
   /**
    * Throws `forbidden` if the Host or the Origin is not allowed. Throws `invalidRequest` if the Host is too long, or if
-   * a header that may occur only once is repeated. Where every valid Host is accepted, also throws `invalidRequest` if
-   * the Host is malformed.
+   * a header that may occur only once is repeated. If every valid Host is accepted, also throws `invalidRequest` for a
+   * malformed Host.
    */
   check(request: TransportRequest): void;
   /**
    * Returns the caller, or undefined if the server does not authenticate. Throws `unauthenticated` if the caller is
-   * unknown. Without authentication, throws `forbidden` for a request from another machine, unless `publicUrl` is set,
-   * and for a local request that came through a proxy, unless `trustProxy` is set. Returns a promise only if
+   * unknown. Without authentication, throws `forbidden` for a request from another machine if `publicUrl` is not set.
+   * Also throws it for a local request that came through a proxy if `trustProxy` is not set. Returns a promise only if
    * `authenticate` does.
    */
   identify(request: TransportRequest): User | undefined | Promise<User | undefined>;
@@ -92,7 +92,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   function checkHost(request: TransportRequest): void {
     const given = request.header('host');
     const host = given ?? '';
-    // The URL in the card is made from this header, and it takes more time to sign a longer card.
+    // The URL in the card is made from this header. To sign a longer card takes more time.
     if (host.length > MAX_HOST_CHARS) {
       throw new A2AError('invalidRequest', 'The Host header is too long');
     }
@@ -195,8 +195,9 @@ class AuthenticationRequest implements AuthenticatedFields {
 }
 
 /**
- * Throws if a request without authentication came from another machine. The address of a client is unknown on a Unix
- * socket, and if the caller of a fetch handler does not provide it.
+ * Throws if a request without authentication came from another machine and there is no `publicUrl`. Accepts requests
+ * from an unknown address. The address is unknown on a Unix socket, and if the caller of a fetch handler does not
+ * provide it.
  */
 function refuseOthers({ remote }: TransportRequest, publicUrl: string | undefined): void {
   if (remote === '' || publicUrl !== undefined) return;

@@ -12,8 +12,8 @@ export class Allowance {
   }
 
   /**
-   * Counts one event. Returns false if there were too many. Events that get false are counted too. `more` events are
-   * added to the allowance, which never exceeds `burst`.
+   * Counts one event. Returns false if there were too many events. Events for which it returns false are counted too.
+   * Before the event is counted, `more` is added to the allowance, which never exceeds `burst`.
    */
   take(more = 0): boolean {
     const now = performance.now();

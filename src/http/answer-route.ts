@@ -52,7 +52,10 @@ function textReply(
   }
 }
 
-/** Returns the reply that `describe` makes for an error. If it makes none, the reply has the protocol's format. */
+/**
+ * Returns the reply that `describe` makes for an error. If `describe` returns nothing, the reply has the protocol's
+ * format.
+ */
 export function routeError(
   failure: A2AError,
   describe: AppContext['describe'],

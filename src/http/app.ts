@@ -28,13 +28,13 @@ import { answerRest, matchRest, restError, type RestTarget } from './rest.ts';
 
 /**
  * Answers a request. An error becomes an error reply. Rejects only if the server cannot recover its tasks. `readBody`
- * is called at most once. If the path needs authentication, it is called only after that.
+ * is called at most once. If the path requires authentication, `readBody` is called only after the authentication.
  */
 export type App = (request: TransportRequest, readBody: ReadBody) => Promise<Reply>;
 
 /**
- * Reads the body. `maxBytes` lowers the server's limit on its size. The adapter for Node counts a large body for the
- * user, or for the client's address if `user` is undefined (`PendingBytes`).
+ * Reads the body. `maxBytes` lowers the server's limit on the size of the body. The adapter for Node counts a large
+ * body for the user, or for the client's address if `user` is undefined (`PendingBytes`).
  */
 type ReadBody = (user: User | undefined, maxBytes?: number) => Promise<string>;
 
@@ -140,7 +140,8 @@ function createMounts(app: AppContext, mounts: Mounts) {
 
 function createEndpoint(app: AppContext): Endpoint {
   const startedAt = new Date().toUTCString();
-  // It takes time to sign a card, so a client that sends many Host headers must not displace the cards that are in use.
+  // Signing a card takes time. So a client that sends many different Host headers must not displace the cards that are
+  // in use.
   const cards = new BoundedMap<EncodedCard>(MAX_CARDS);
   let cardsOf: object | undefined;
 
@@ -204,7 +205,7 @@ function createEndpoint(app: AppContext): Endpoint {
           return notAllowed(app, request, [...allow], found.version);
         }
         if (!found && ours) return notAllowed(app, request, ours.allow);
-        // Until the version is chosen, errors have the format of the version of the path.
+        // Until the version is chosen, errors have the format of the path's version.
         isProtocol = found !== undefined;
         target = found;
         target = restVersion(app, request, query, found);
@@ -238,8 +239,8 @@ function signerOf({ signing }: AppContext, { base, mount = '' }: TransportReques
 const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
 
 /**
- * Returns the function that formats an error on a path outside the protocol. This is the route's `error`, else the
- * server's option `describe`. Undefined if both are missing.
+ * Returns the function that formats an error on a path outside the protocol. This function is the route's `error`. If
+ * the route has none, it is the server's option `describe`, which may be undefined.
  */
 function describer({ describe }: AppContext, own?: RouteMatch): AppContext['describe'] {
   const route = own?.route;

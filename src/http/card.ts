@@ -21,7 +21,7 @@ export interface CardCapabilities {
   readonly versions: readonly ProtocolVersion[];
   /** The WebSocket routes. The card declares those that have a binding. */
   readonly sockets?: readonly Pick<SocketRoute, 'path' | 'binding'>[] | undefined;
-  /** Where gRPC is served, for clients that use the address `base`. Undefined if it is not served. */
+  /** Returns the address of gRPC for clients that use the address `base`. Undefined if gRPC is not served. */
   readonly grpcAt?: ((base: string) => GrpcPlace | undefined) | undefined;
 }
 

@@ -17,7 +17,7 @@ export interface AppContext {
   readonly pending: PendingBytes;
   /** The keys that the server publishes. */
   readonly signing: SigningKeys;
-  /** Whether the keys also sign the cards. */
+  /** Whether the keys in `signing` also sign the cards. */
   readonly signsCards: boolean;
   /** Limits for how many Host headers the cards are signed. */
   readonly signedHosts: SignedHosts;

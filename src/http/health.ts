@@ -72,8 +72,8 @@ export function createHealth(options: HealthOptions): ServerHealth {
 }
 
 /**
- * Returns a check that fails if the store cannot be written. The check changes no data: a store without `probe` gets a
- * write to the task `metadata`, which never exists.
+ * Returns a check that fails if the store cannot be written. The check changes no data. If the store has no `probe`,
+ * the check writes to the task `metadata`, which never exists.
  */
 export function storeCheck(store: Pick<TaskStore, 'probe' | 'setExpiry'>): HealthCheck {
   const nothing = { tenant: '', owner: '' };

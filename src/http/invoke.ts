@@ -31,8 +31,8 @@ export async function invokeSend(
 }
 
 /**
- * Starts a stream. `after` is the sequence number of the last event that the client has received, or undefined if this
- * is unknown.
+ * Starts a stream. `after` is the sequence number of the last event that the client has received, or undefined if the
+ * number is unknown.
  */
 export function invokeStream(
   handler: RequestHandler,

@@ -38,8 +38,8 @@ const WITH_STATUS = new Set([
 const JSON_HEADERS = { 'content-type': 'application/json' };
 
 /**
- * Answers a request. With `refusal`, only the envelope of the request is read. The answer is then this error, or the
- * error of an invalid envelope.
+ * Answers a request. If `refusal` is given, only the envelope of the request is read, and the answer is always an
+ * error: `refusal`, or the error for an invalid envelope.
  */
 export async function answerJsonRpc(
   app: AppContext,
@@ -56,7 +56,7 @@ export async function answerJsonRpc(
     const raw = parseJsonText(body);
     id = jsonRpcIdOf(raw);
     const { method, params } = readJsonRpcRequest(raw);
-    // If the requested version is not supported, the error has the format of the version that has this method name.
+    // If the requested version is not supported, the method name determines the version whose format the error has.
     const old = operationOf('0.3', method);
     const named = old ?? operationOf('1.0', method);
     asksForStream = named !== undefined && isStream(named);
@@ -98,9 +98,9 @@ export async function answerJsonRpc(
 
 /**
  * Makes an error response. If the client requested a stream, and the error has no HTTP status of its own, the response
- * is a stream with the error as its only event. If the clients of the Python and Go SDKs have requested a stream, they
- * read the error code only in a stream. A subscription to a finished task gets JSON with the error's HTTP status,
- * because the compatibility kit of 1.0 treats any event stream as success.
+ * is a stream with the error as its only event. The reason: after a request for a stream, clients of the Python and Go
+ * SDKs read the error code only from a stream. A subscription to a finished task gets JSON with the error's HTTP
+ * status, because the compatibility kit of 1.0 treats any event stream as success.
  */
 export function jsonRpcError(
   error: A2AError,
@@ -120,8 +120,8 @@ export function jsonRpcError(
 }
 
 /**
- * Returns the requested version. If none is requested, returns the oldest supported version that has a method with this
- * name, else the oldest supported version.
+ * Returns the requested version. If no version is requested, returns the oldest supported version that has a method
+ * with this name. If no supported version has one, returns the oldest supported version.
  */
 function chooseVersion(
   app: AppContext,

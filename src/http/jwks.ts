@@ -7,8 +7,8 @@ import type { FullReply, TransportRequest } from './request.ts';
 export const JWKS_PATH = '/.well-known/jwks.json';
 
 /**
- * How long a receiver may cache the key set. Receivers usually fetch the set again for an unknown key. So a longer time
- * would delay only the revocation of keys.
+ * How long a receiver may cache the key set. Receivers usually fetch the set again when they see an unknown key. So the
+ * caching delays only the revocation of keys.
  */
 const MAX_AGE_SECONDS = 300;
 

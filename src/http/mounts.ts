@@ -5,8 +5,8 @@
  *
  * In this example, `/agents/weather` is an A2A agent with a card, and with JSON-RPC and REST in both versions. Requests
  * for the card are authenticated too, because `find` may return different agents for different callers. `authenticate`
- * gets the agent's path (`request.mount`). The user that it returns determines which tasks are visible. A mounted agent
- * has no tasks of its own.
+ * gets the agent's path (`request.mount`). The user that `authenticate` returns determines which tasks are visible. A
+ * mounted agent has no tasks of its own.
  */
 import type { MaybePromise } from '../base/index.ts';
 import { A2AError, type AgentCard, type User } from '../protocol/index.ts';
@@ -29,9 +29,9 @@ export interface MountOptions {
   /** Returns the agent with this name, or undefined if it does not exist or the caller may not see it. */
   find(name: string, user: User | undefined): MaybePromise<MountedAgent | undefined>;
   /**
-   * Returns the name of the agent whose card is at `PATH/.well-known/agent-card.json`, or undefined if there is none.
-   * Some clients resolve the card's path relative to the address `PATH/NAME`. If this address has no trailing slash,
-   * they request this card instead of the agent's own card.
+   * Returns the name of the agent whose card is at `PATH/.well-known/agent-card.json`, or undefined if there is no such
+   * agent. Some clients resolve the card's path relative to the address `PATH/NAME`. If this address has no trailing
+   * slash, they request this card instead of the agent's own card.
    */
   unnamed?(user: User | undefined): string | undefined;
   /**

@@ -3,7 +3,10 @@ import { A2AError, type ProtocolVersion, versionOf } from '../protocol/index.ts'
 import type { AppContext } from './context.ts';
 import type { TransportRequest } from './request.ts';
 
-/** Returns the requested version from the header, else from the query parameter. Returns '' if there is none. */
+/**
+ * Returns the requested version from the header or, without this header, from the query parameter. Returns '' if
+ * neither contains a version.
+ */
 function versionText(request: TransportRequest, query: URLSearchParams | undefined): string {
   return request.header('a2a-version') || query?.get('A2A-Version') || '';
 }
@@ -37,8 +40,8 @@ const NONE: readonly string[] = [];
 
 /**
  * Returns the agent's extensions that the request activates, including those in `implied`. Throws if a required
- * extension is missing. Also throws if `extensionOf` does, for example for an unsupported version. If the agent has no
- * extensions, the header is ignored.
+ * extension is missing. Also throws if `extensionOf` throws, for example for an unsupported version of an extension. If
+ * the agent has no extensions, the header is ignored.
  */
 export function activeExtensions(
   request: TransportRequest,

@@ -6,16 +6,16 @@
  *     routes: [{ verb: 'GET', path: '/notes/{id}', handle: async ({ values }) => ({ body: noteOf(values.id) }) }],
  *   });
  *
- * The checks, the authentication and the limits are the same as for the protocol, but a `public` route needs no
- * authentication. A route takes precedence over the protocol's REST paths. It cannot replace the path `/`, the card or
- * the key set.
+ * The checks, the authentication and the limits are the same as for the protocol's methods and routes. Only a `public`
+ * route needs no authentication. A route takes precedence over the protocol's REST paths. It cannot replace the path
+ * `/`, the card or the key set.
  */
 import { type A2AError, operationOf, type Call, VERSIONS } from '../protocol/index.ts';
 import type { Opening, Published, RequestHandler, TaskStream } from '../tasks/index.ts';
 import { pathPattern, pathValues } from './path-pattern.ts';
 import type { TransportRequest } from './request.ts';
 
-/** A JSON-RPC method. It is the same in all protocol versions. */
+/** A JSON-RPC method. Clients of all protocol versions call it in the same way. */
 export interface OwnMethod {
   /** Returns the result. An A2AError is sent to the caller. Any other error becomes an internal error. */
   handle(params: unknown, call: Call, handler: RequestHandler): Promise<unknown>;

@@ -29,9 +29,9 @@ export class PendingBytes {
 
   /**
    * Counts more bytes of a client. Throws `rateLimited` if the client then exceeds its limit, or `unavailable` if all
-   * clients together exceed the total. A limit is not checked while nothing else is counted against it, so that even a
-   * small limit allows one large body or answer. `mine` is the number of bytes of the same body that are counted
-   * already.
+   * clients together exceed the total. A limit is checked only while bytes of other bodies or answers are counted
+   * against it. So even a small limit allows one large body or answer. `mine` is the number of bytes of the same body
+   * that are already counted.
    */
   take(client: string, bytes: number, mine: number = 0): void {
     const held = this.#byClient.get(client) ?? 0;

@@ -18,8 +18,8 @@ export interface TransportRequest {
   /** The client's address, for limits. */
   readonly remote: string;
   /**
-   * Whether the request came over loopback, or may have. Its Host must then be a loopback name or the host of the
-   * public URL, because any web page could have sent the request.
+   * Whether the request came over loopback, or may have come over loopback. Any web page could have sent such a
+   * request. So its Host must be a loopback name or the host of the public URL.
    */
   readonly local: boolean;
   /**
@@ -47,8 +47,8 @@ export interface FullReply {
   /** Text, or bytes that are sent unchanged. */
   readonly body: string | Uint8Array;
   /**
-   * The adapter must call this function when the client has read the reply. An adapter that cannot know this calls it
-   * at once.
+   * The adapter must call this function when the client has read the reply. An adapter that cannot detect this calls
+   * the function at once.
    */
   readonly release?: () => void;
 }
@@ -63,8 +63,8 @@ export interface StreamReply {
   /** The name under which unread bytes are counted. */
   readonly client: string;
   /**
-   * Whether any header of the request may be read while the stream is open. If not, only the headers that a `Call` reads
-   * are kept.
+   * Whether any header of the request may be read while the stream is open. If false, only the headers that a `Call`
+   * reads are kept.
    */
   readonly readsHeaders?: boolean;
   /** Must be called once, when the reply is complete. */

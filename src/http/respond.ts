@@ -144,7 +144,8 @@ class OperationReply implements StreamReply {
   frame(item: Published | Opening): string {
     const text = item.text(this.#codec);
     const id = this.#id;
-    // The text before the event is made for each event. Keeping it would need memory for thousands of open streams.
+    // The text before the event is made again for each event. With thousands of open streams, storing it would need
+    // much memory.
     const data =
       id === undefined
         ? `data: ${text}\n\n`
@@ -191,7 +192,7 @@ export async function streamReply(
   }
 }
 
-/** An error may repeat text of the request, so a browser must not guess that it is HTML. */
+/** An error may repeat text of the request. So a browser must not guess that the response is HTML. */
 const ERROR_HEADERS = { 'x-content-type-options': 'nosniff' };
 
 /** Returns the additional response headers of an error. Some state how to authenticate or when to retry. */

@@ -149,8 +149,8 @@ function isOwn(action: Action): action is OwnAction {
 }
 
 /**
- * Runs one of Parley's own operations. The REST binding does not define a format for them. Their events have the same
- * format as in JSON-RPC.
+ * Runs one of Parley's own operations. The REST binding does not define a format for these operations. Their events
+ * have the same format as in JSON-RPC.
  */
 async function answerOwn(
   { handler }: AppContext,
@@ -203,7 +203,7 @@ export function restError(
   };
 }
 
-/** Returns the reply's content type: the media type of A2A 1.0 if the request uses it, else `application/json`. */
+/** Returns the reply's content type: the media type of A2A 1.0 if the request uses it, or `application/json` if not. */
 function contentType(request: TransportRequest, version: ProtocolVersion): string {
   if (version === '0.3') return 'application/json';
   const spoken = `${request.header('accept') ?? ''} ${request.header('content-type') ?? ''}`;

@@ -86,8 +86,8 @@ export function tokenIn(protocols: string | undefined): string | undefined {
 }
 
 /**
- * Chooses the subprotocol. If the client offers no supported subprotocol, chooses its token, because browsers close a
- * connection for which no offered subprotocol was chosen. Returns undefined if there is no token either.
+ * Chooses the subprotocol. If the client offers no supported subprotocol, chooses its token: browsers close a
+ * connection if the server chooses none of the offered subprotocols. Returns undefined if there is no token either.
  */
 export function chooseProtocol(
   offered: ReadonlySet<string>,

@@ -43,8 +43,8 @@ export interface WebhookRequest {
 }
 
 /**
- * Sends a request to a webhook once. If this rejects, or returns a failure, the event is sent again later, and the
- * following events of the webhook wait. If this returns undefined, the event counts as delivered.
+ * Sends a request to a webhook once. If the function rejects or returns a failure, the event is sent again later, and
+ * the following events of the webhook wait. If the function returns undefined, the event counts as delivered.
  */
 export type DeliverWebhook = (
   request: WebhookRequest,
@@ -92,7 +92,7 @@ export function webhookDelivery(options: WebhookOptions = {}, signing?: SigningK
     accept(config, version) {
       checkUrl(config.url);
       checkSecrets(config);
-      // In 0.3, a client may omit the id. It can then read the configuration with the id `default`.
+      // In 0.3, a client may omit the id. The client can then read the configuration with the id `default`.
       return { ...config, id: config.id ?? (version === '0.3' ? 'default' : randomUUIDv7()) };
     },
     async prepare(delivery) {

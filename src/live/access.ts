@@ -5,9 +5,9 @@
  * for a ticket. A ticket is in the link that `/remote` shows. It can be used once, within two minutes. Only hashes of
  * tickets and tokens are kept, and only in memory. So all tickets and tokens end with the session.
  *
- * As long as no token was given and no ticket was issued, a client on this machine may join without a token. A client
- * that connects through a proxy may not. The options `strict` and `trustProxy` change these rules. All clients share
- * the session, so they have the same, empty user id, like the client at the terminal.
+ * As long as no token was given and no ticket was issued, clients on this machine may join without a token. This does
+ * not apply to clients that connect through a proxy. The options `strict` and `trustProxy` change these rules. All
+ * clients share the session. So all of them have the same, empty user id, like the client at the terminal.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { BoundedMap, expiryClock } from '../base/index.ts';
@@ -97,7 +97,7 @@ export class LiveAccess {
 
   constructor(options: LiveAccessOptions = {}) {
     const { tokens = [], strict = false, trustProxy = false, now = expiryClock() } = options;
-    // The value does not change when tokens are revoked. Otherwise, clients could join without a token after the last
+    // The value does not change when tokens are revoked, so that no client can join without a token after the last
     // token was revoked.
     this.#alwaysStrict = strict || tokens.length > 0;
     this.#strict = this.#alwaysStrict;
@@ -114,7 +114,7 @@ export class LiveAccess {
     return !this.#strict;
   }
 
-  /** Authenticates the request of a client. The connection of a request is closed if its token is revoked. */
+  /** Authenticates the request of a client. If a token is revoked, the connections of its requests are closed. */
   readonly authenticate: Authenticate = (request) => {
     const { header, remote, local } = request;
     const given = bearerOf(header('authorization'));
@@ -141,7 +141,7 @@ export class LiveAccess {
   }
 
   /**
-   * Revokes all tickets, and all tokens that were issued for tickets. Local clients need no token afterwards, unless
+   * Revokes all tickets, and all tokens that were issued for tickets. After that, local clients need a token only if
    * they needed one before the first ticket. Returns the ids of the revoked tokens.
    */
   withdraw(): readonly string[] {
@@ -154,8 +154,8 @@ export class LiveAccess {
 
   /**
    * Exchanges a ticket for a token. Throws `unauthenticated` if the ticket is unknown, used or expired. If too many
-   * such tickets were tried within a minute, throws `rateLimited` instead. Throws `unavailable` if there are too many
-   * tokens; the ticket then stays valid.
+   * such tickets were tried within a minute, throws `rateLimited` instead of `unauthenticated`. Throws `unavailable` if
+   * there are too many tokens; the ticket then stays valid.
    */
   exchange(
     ticket: string,

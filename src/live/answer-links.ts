@@ -1,11 +1,11 @@
 /**
  * Links with which a person answers one call of a live session, without a token. They are sent in notifications.
  *
- * A link is signed with a key of this process. It is valid for one confirmation request of one call, and it expires.
- * Opening it (GET) only shows the call, because mail and chat programs open links for previews. Each button of the page
- * sends a POST to another link, which also contains the chosen option. With a link, a person can only allow the call
- * once, or reject it. A link cannot add rules, change content or answer questions in words. Other clients can answer
- * the call too, and the first answer counts.
+ * A link is signed with a key of this process. It is valid for a limited time, and only for one confirmation request of
+ * one call. Opening the link (GET) only shows the call, because mail and chat programs open links for previews. Each
+ * button of the page sends a POST to another link, which also contains the chosen option. With a link, a person can
+ * only allow the call once, or reject it. A link cannot add rules, change content or answer questions in words. Other
+ * clients can answer the call too, and the first answer counts.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { BoundedMap, expiryClock } from '../base/index.ts';

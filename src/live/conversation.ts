@@ -50,9 +50,9 @@ import { type Logger, type RequestHandler, type TaskStream } from '../tasks/inde
 const ANSWER_TRIES = 50;
 /** Maximum time to wait for an event before a retry. */
 const MOVEMENT_MS = 100;
-/** The delay between attempts to create or read a task while the store is unavailable. */
+/** The delay before a lost stream is opened again, and between attempts to create a task. */
 const STORE_WAIT_MS = 1000;
-/** Maximum number of earlier tasks that are known. Clients can resume in them. */
+/** Maximum number of earlier tasks whose ids are kept. Clients can resume in these tasks. */
 const MAX_FORMER = 64;
 
 export interface ConversationOptions {
@@ -138,12 +138,12 @@ export class Conversation {
     return this.#state === 'waiting';
   }
 
-  /** Returns the calls that wait for an answer. Returns none if a client with another name started the turn. */
+  /** Returns the calls that wait for an answer. Returns none if a client of another kind or name started the turn. */
   callsFor(client: Pick<LiveClient, 'kind' | 'name'>): readonly ToolCall[] {
     return this.isWaiting && this.#heard.isTurnOf(client) ? this.#waiting.calls : [];
   }
 
-  /** Returns the position of the message, or undefined if this process has not seen the message in a log. */
+  /** Returns the position of the message in the log, or undefined if this process has not seen the message. */
   position(messageId: string): Heard | undefined {
     return this.#heard.get(messageId);
   }
@@ -192,7 +192,7 @@ export class Conversation {
 
   /**
    * Starts a turn, or queues the prompt until the running turn ends. While the turn waits for an answer, a prompt with
-   * `runsBeside` is sent at once. With `mayAnswer`, it is sent as an answer if all open questions accept text.
+   * `runsBeside` is sent at once. A prompt with `mayAnswer` is sent as an answer if all open questions accept text.
    */
   async prompt(prompt: Prompt): Promise<TakenPrompt> {
     this.#check();
@@ -237,7 +237,7 @@ export class Conversation {
 
   /**
    * Sends an answer. If the agent refuses the answer, throws the agent's error. An answer in words does not name its
-   * question, so it is sent only if every open question was already open when the answer arrived.
+   * question. So it is sent only if every open question was already open when the answer arrived.
    */
   async answer(answer: Sendable, { inWords = false } = {}): Promise<void> {
     this.#check();
@@ -265,8 +265,8 @@ export class Conversation {
   }
 
   /**
-   * Waits while a running turn may still ask a question of `before`. Returns whether the turn now waits for answers to
-   * questions of `before`, and to no other questions.
+   * Waits while the turn is running and a question in `before` is still open. Then returns whether the turn waits for
+   * answers, and `before` contains all its open questions.
    */
   async #stillAsks(before: ReadonlySet<string>): Promise<boolean> {
     const mayAskAgain = () => this.#openRequests().some((each) => before.has(each));
@@ -277,7 +277,7 @@ export class Conversation {
   /** Cancels the turn. Drops the queued prompts, unless `keepQueue` is true. Returns false if no turn was running. */
   async cancel(call: Call, { keepQueue = false } = {}): Promise<boolean> {
     this.#check();
-    // A prompt that is being sent may start a turn. That turn is canceled below.
+    // A prompt that is being sent may start a turn. The code below cancels this turn.
     if (!keepQueue) this.drop(() => true);
     if (this.#sending) await this.#pumped;
     if (this.#state === 'idle') return false;
@@ -292,8 +292,8 @@ export class Conversation {
   }
 
   /**
-   * Drops the unwanted queued prompts. A prompt that is being sent is dropped only if this attempt to send it fails.
-   * Returns whether any other prompt was dropped.
+   * Drops the unwanted queued prompts. A prompt that is being sent is dropped later, and only if this attempt to send
+   * it fails. Returns whether a prompt was dropped at once.
    */
   drop(unwanted: (prompt: WaitingPrompt) => boolean): boolean {
     const dropped = this.#queue.filter(unwanted);

@@ -1,7 +1,4 @@
-/**
- * Records the positions of the clients' messages in the log of a conversation, and the positions at which their turns
- * end.
- */
+/** Records where in the log of a conversation the clients' messages are, and where the turns of these messages end. */
 import { BoundedMap, isObject } from '../base/index.ts';
 import { isTerminal, SOURCE_KEY, type StreamEvent, type Task } from '../protocol/index.ts';
 import type { LiveClient } from './client/session.ts';
@@ -13,7 +10,7 @@ const MAX_MESSAGES = 10_000;
 export interface Heard {
   readonly taskId: string;
   readonly contextId: string;
-  /** The position in the log. It is undefined for a message to an earlier task that this process has not read. */
+  /** The position in the log. Undefined for a message to an earlier task that this process has not read. */
   readonly at?:
     | {
         /** The sequence number of the message. */
@@ -32,8 +29,8 @@ export class HeardMessages {
   #turn: { last?: number; by?: unknown } = {};
 
   /**
-   * Returns whether a client of this kind and name sent the first message of the current turn. It may be another client
-   * with the same name: a client over HTTP that has neither a token nor a name cannot be told from other such clients.
+   * Returns whether a client of this kind and name sent the first message of the current turn. Clients with the same
+   * kind and name cannot be distinguished, for example clients over HTTP that have neither a token nor a name.
    */
   isTurnOf({ kind, name }: Pick<LiveClient, 'kind' | 'name'>): boolean {
     const { by } = this.#turn;

@@ -202,8 +202,8 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   }
 
   /**
-   * Reads the status of the session. If a read is already in progress, waits for the next read, which all waiting
-   * clients share. The read in progress may have missed the last change, and no later event would correct the status.
+   * Reads the status of the session. A read that is already in progress may have missed the last change, and no later
+   * event would correct the status. In this case, waits for the next read, which all waiting clients share.
    */
   function currentStatus(): Promise<SessionStatus> {
     if (!reading) {
@@ -253,6 +253,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       clients: clients().slice(0, MAX_LISTED_CLIENTS),
       seq,
       // If the conversation has moved to a new task in the meantime, `earlier` also contains the task of this snapshot.
+      // So this task is removed from it.
       ...inSnapshot(earlier.filter(({ id }) => id !== task.id)),
     });
   }
@@ -326,7 +327,10 @@ function ownedBy(handler: RequestHandler, owner: User): RequestHandler {
   );
 }
 
-/** An earlier task in a snapshot, with its newest messages. `task` is undefined if the snapshot has none of them. */
+/**
+ * An earlier task in a snapshot, with its newest messages. `task` is undefined if the snapshot contains none of its
+ * messages.
+ */
 interface EarlierTask {
   readonly id: string;
   readonly task: Task | undefined;
@@ -335,8 +339,8 @@ interface EarlierTask {
 }
 
 /**
- * Returns the tasks with these ids, oldest first, with at most MAX_EARLIER_BYTES of their newest messages. Tasks without
- * room for messages are read, too, because their messages are counted. Leaves out deleted tasks.
+ * Returns the tasks with these ids, oldest first, with at most MAX_EARLIER_BYTES of their newest messages. If no room
+ * is left, the remaining tasks are still read, to count their messages. Leaves out deleted tasks.
  */
 async function tasksBefore(
   handler: RequestHandler,

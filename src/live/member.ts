@@ -187,9 +187,9 @@ export class Member implements LiveSession {
   /**
    * Sends a message, which is either a prompt or contains answers to questions. `http` is the call of a client over
    * HTTP. An HTTP client may have received the question only in words. So while the task waits, the message of an HTTP
-   * client is sent as an answer if the message names the session's task. If the message names only the context, it is
-   * sent as an answer under three conditions: the client may approve, a client with its name started the turn, and the
-   * text clearly answers the question.
+   * client is sent as an answer if the message names the session's task. If the message names only the context, three
+   * conditions apply to an answer: the client may approve, a client of its kind and name started the turn, and the text
+   * clearly answers the question.
    */
   async send(params: MessageSendParams, http?: Call): Promise<TakenPrompt> {
     const { conversation, coder } = this.#options;
@@ -211,8 +211,7 @@ export class Member implements LiveSession {
       await conversation.answer({ ...params, call }, { inWords });
       return { queued: false, taskId: conversation.task.id };
     }
-    // The executor checks the settings too. They are checked here, so that a prompt with other settings is refused
-    // before it is queued.
+    // The executor checks the settings too. The check here refuses a prompt with other settings before it is queued.
     await this.#checkSettings(message.metadata);
     // The token of the client may have been revoked in the meantime.
     this.require('view');
@@ -269,7 +268,7 @@ export class Member implements LiveSession {
     return followed.handler.getTask({ id: conversation.task.id, historyLength: 0 }, call);
   }
 
-  /** Returns whether this is the id of a command's execution that is queued or in the log. */
+  /** Returns whether this is the execution id of a command that is queued or in the log. */
   isExecution(id: string): boolean {
     return id.startsWith(EXECUTION_PREFIX) && this.#options.conversation.knows(id);
   }
@@ -309,8 +308,8 @@ export class Member implements LiveSession {
   }
 
   /**
-   * Cancels a task of the session, or drops a queued command by its execution id. For the current task, and for the
-   * execution id of its running turn, this cancels the turn.
+   * Cancels a task of the session, or drops a queued command by its execution id. With the id of the current task, or
+   * the execution id of its running turn, cancels the turn.
    */
   async cancelTask(params: TaskIdParams, call: Call = this.call): Promise<Task> {
     this.require('prompt');
@@ -366,8 +365,8 @@ export class Member implements LiveSession {
   }
 
   /**
-   * Returns paths in the workspace. Requires the role `prompt`. This reveals nothing new to a client with this role,
-   * because it can also ask the agent for these paths.
+   * Returns paths in the workspace. Requires the role `prompt`. The paths are not secret for a client with this role,
+   * because it can also ask the agent for them.
    */
   async files(prefix: string): Promise<readonly string[]> {
     this.require('prompt');

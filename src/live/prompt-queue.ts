@@ -29,7 +29,7 @@ export interface Prompt extends Sendable {
 export interface WaitingPrompt extends Prompt {
   /** Resolves with the reason if the prompt is dropped or refused. */
   readonly forgotten: PromiseWithResolvers<A2AError>;
-  /** Whether the prompt was dropped while it was being sent. If the attempt fails, it is not sent again. */
+  /** Whether the prompt was dropped while it was being sent. If the attempt to send it fails, it is not sent again. */
   dropped?: boolean;
   /** Reports the result of the first attempt to send the prompt. */
   tried?: ((outcome: { readonly error?: unknown; readonly queued?: boolean }) => void) | undefined;

@@ -58,12 +58,12 @@ export interface Followed {
   readonly prepare: (joins: boolean) => Promise<(task: Task, seq: number) => LiveSnapshot>;
 }
 
-/** The delay before a failed read is retried. */
+/** The delay before a lost stream is opened again. */
 const LOST_WAIT_MS = 1000;
 
 /**
- * The position at which to start in a task: its current state, its first event, or after the event with this sequence
- * number.
+ * The position at which to start in a task. `now`: the current state. `start`: the first event. A number: after the
+ * event with this sequence number.
  */
 type From = 'now' | 'start' | number;
 

@@ -92,7 +92,8 @@ export async function turnLog(
   if (at?.turn.last !== undefined && from >= at.turn.last) return { entries: [] };
   const after = at ? Math.max(from, at.seq - 1) : from;
   const page = await handler.readLog({ id, after, limit }, call);
-  // In gemini-cli's dialect, the state of a turn's last event is not terminal. So its sequence number is compared too.
+  // In gemini-cli's dialect, the state of a turn's last event is not terminal. So the sequence number of the event is
+  // compared too.
   const end =
     at && page.entries.findIndex(({ seq, event }) => seq === at.turn.last || endsTurn(event));
   if (end === undefined || end < 0) return page;

@@ -2,8 +2,8 @@
  * Shows the webhooks of the session's task as clients of the session. A webhook receives all events, so it must appear
  * on the list of clients.
  *
- * When a session of `parley` ends, its webhooks are removed, because the tokens of its clients end, too. The webhooks of
- * a session of `parley serve` belong to its user and stay.
+ * When a session of `parley` ends, its webhooks are removed, because the tokens of its clients become invalid too. The
+ * webhooks of a session of `parley serve` belong to its user and stay.
  */
 import { A2AError, type PushNotificationConfig } from '../protocol/index.ts';
 import type { Logger, RequestHandler, TaskStore } from '../tasks/index.ts';
@@ -50,9 +50,9 @@ export class Webhooks {
   }
 
   /**
-   * Removes the webhooks whose URLs a client with this token has given, also from earlier tasks, whose last events may
-   * not be delivered yet. This includes webhooks of other clients with the same URL. Called when the token is revoked.
-   * If it fails, it can be called again.
+   * Removes the webhooks whose URLs a client with this token has given. Removes them from earlier tasks too, because
+   * the last events of these tasks may not be delivered yet. Webhooks of other clients with the same URLs are also
+   * removed. Called when the token is revoked. If it fails, it can be called again.
    */
   async removeOf(token: string): Promise<void> {
     const urls = this.#urls.get(token);
@@ -90,7 +90,7 @@ export class Webhooks {
     return removed.length > 0;
   }
 
-  /** Reads the webhooks of the current task. Call it after a client has added or removed one. */
+  /** Reads the webhooks of the current task. Call it after a client has added or removed a webhook. */
   async refresh(): Promise<void> {
     const { handler, conversation, logger, onChange } = this.#options;
     const { id } = conversation.task;
@@ -127,8 +127,9 @@ function clientId(config: string | undefined): string {
 }
 
 /**
- * Removes the webhooks of all tasks of a session that belongs to no user. It uses the store and not the handler, because
- * before `recover`, the handler ends an interrupted task instead of continuing it.
+ * Removes the webhooks of all tasks of a session that belongs to no user. It uses the store and not the handler,
+ * because it may be called before `recover`. Until then, a request to the handler would end an interrupted task instead
+ * of continuing it.
  */
 export async function removeWebhooks(store: TaskStore, contextId: string): Promise<void> {
   let cursor: string | undefined;
@@ -145,7 +146,7 @@ export async function removeWebhooks(store: TaskStore, contextId: string): Promi
 }
 
 /**
- * Lets the store remove the webhooks of a session before it is closed. The server closes the store after it has
+ * Changes `store.close`, so that it first removes the webhooks of a session. The server calls `close` after it has
  * delivered the last events.
  */
 export function removeWebhooksAtEnd(store: TaskStore, contextId: string, logger: Logger): void {

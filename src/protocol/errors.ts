@@ -130,7 +130,7 @@ export interface ErrorDetail {
   /** Details for the peer, such as the task's id. */
   readonly info?: Readonly<Record<string, string>>;
   readonly violations?: readonly FieldViolation[];
-  /** The reason that replaces the one in the catalogue. It is needed for errors with several reasons. */
+  /** The reason that replaces the catalogue's reason. Needed for kinds of errors that have several reasons. */
   readonly reason?: string;
   readonly retryAfterSeconds?: number;
   /** The unchanged `data` of a remote peer's error. Only clients set it. */

@@ -3,8 +3,8 @@
  *
  * `reduce` never throws. If the state machine does not allow an event, the task stays unchanged. `reduce` changes the
  * given task in place and returns it. So its running time depends on the size of the event, not on the size of the
- * task. It never changes an event. The arrays that `reduce` changes (the history, the list of artifacts and the parts
- * of an artifact) are never shared with an event. So one event can be applied to many tasks.
+ * task. `reduce` never changes an event. The arrays that `reduce` changes (the history, the list of artifacts and the
+ * parts of an artifact) are never shared with an event. So one event can be applied to many tasks.
  *
  *   let task: Task | undefined;
  *   for (const { event } of log) task = reduce(task, event);

@@ -1,4 +1,4 @@
-/** The conditions in the schemas for which zod has no method. The generated checks (checks.ts) call them too. */
+/** Conditions that zod has no method for. The schemas and the generated checks (checks.ts) call them. */
 
 export function hasOneContent({ bytes, uri }: { bytes?: unknown; uri?: unknown }): boolean {
   return (bytes === undefined) !== (uri === undefined);

@@ -1,9 +1,9 @@
-/** Groups of task states. This file loads no schema. */
+/** Groups of task states. This file imports no schema. */
 import type { TaskState } from './task.ts';
 
 /**
- * Returns whether the state is terminal. No event follows a terminal state, except for an agent that continues
- * completed tasks.
+ * Returns whether the state is terminal. No event follows a terminal state. The exception is `completed`, if the agent
+ * continues completed tasks.
  */
 export function isTerminal(state: TaskState): boolean {
   return (

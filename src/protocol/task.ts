@@ -72,7 +72,7 @@ export const TaskArtifactUpdateEvent = z.looseObject({
   taskId: z.string().min(1),
   contextId: z.string(),
   artifact: Artifact,
-  /** Whether the parts are appended to the artifact with the same id. Otherwise, the new artifact replaces it. */
+  /** If true, the parts are appended to the artifact with the same id. By default, the new artifact replaces it. */
   append: z.boolean().optional(),
   lastChunk: z.boolean().optional(),
   metadata: Metadata.optional(),

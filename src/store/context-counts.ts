@@ -13,8 +13,8 @@ export class ContextCounts {
   readonly #contexts = new BoundedMap<Map<TaskState, number>>(MAX_CONTEXTS);
 
   /**
-   * Returns the number of tasks in `state`, or in all states if it is undefined. If the context is not cached, `count`
-   * is called and must return the number of tasks in each state.
+   * Returns the number of tasks in `state`, or in all states if `state` is undefined. If the context is not cached,
+   * `count` is called and must return the number of tasks in each state.
    */
   total(
     scope: number,

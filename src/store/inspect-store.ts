@@ -1,4 +1,6 @@
-/** Describes the file of a task store for the operator. Changes nothing, and a server may use the file meanwhile. */
+/**
+ * Describes the file of a task store for the operator. Changes nothing, and a server may use the file at the same time.
+ */
 import { DatabaseSync } from 'node:sqlite';
 import { toStoreError } from '../base/sqlite/index.ts';
 import { ChangeClock, KEPT, type DeadLetter, type Scope } from '../tasks/index.ts';
@@ -12,7 +14,7 @@ export interface StoreReport {
   /** Size of the free part of the file in bytes. */
   readonly freeBytes: number;
   readonly tasks: number;
-  /** Number of finished tasks that ended before `endedBefore`, except those that retention never removes. */
+  /** Number of finished tasks that ended before `endedBefore`, except tasks that retention never removes. */
   readonly old: number;
   /** Number of events that could not be delivered to webhooks. */
   readonly deadLetters: number;
@@ -75,7 +77,7 @@ function hasDeadLetters(number: ReadNumber): boolean {
   return number("SELECT count(*) FROM sqlite_master WHERE name = 'dead_letters'") > 0;
 }
 
-/** Returns whether tasks in the file have a time of expiry. Those in files of the first version have none. */
+/** Returns whether tasks in the file have a time of expiry. Tasks in files of the first version have none. */
 function hasExpiry(number: ReadNumber): boolean {
   return number("SELECT count(*) FROM pragma_table_info('tasks') WHERE name = 'expires_at'") > 0;
 }

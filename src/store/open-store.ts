@@ -107,7 +107,7 @@ export function openStoreFile(path: string, options: OpenStoreOptions) {
   }
 }
 
-/** Rewrites a file of an earlier version, so that the space of removed tasks can be given back. */
+/** Rewrites a file of an earlier version, so that the space of removed tasks can be given back to the file system. */
 function allowReclaim(db: DatabaseSync): void {
   if (canReclaim(db)) return;
   try {
@@ -134,9 +134,7 @@ function takeLock(file: string): { release(): void; abandon(): void } {
   const held = lock;
   return {
     release: () => held.release(),
-    /**
-     * Releases the lock. Removes the lock file if it was created here, because the file beside it may not be a store.
-     */
+    /** Releases the lock. Removes the lock file if this process created it, because `file` may not be a store. */
     abandon: () => {
       if (held.created) rmSync(path, { force: true });
       held.release();

@@ -1,6 +1,6 @@
 /**
- * Maximum number of log entries that are removed in one transaction. More entries would block a process with SQLite for
- * too long. The number may be exceeded only to remove the entry with the status of a large task.
+ * Maximum number of log entries that are removed in one transaction. With SQLite, more entries would block the process
+ * for too long. Only the first part of a large task may have more, because it must contain the entry with the status.
  */
 export const MAX_ENTRIES = 5000;
 
@@ -14,7 +14,10 @@ interface StoredTask {
 interface RemovalPlan<Task> {
   /** The tasks that are removed with all entries. */
   readonly whole: readonly Task[];
-  /** The first task, if it is too large to be removed as a whole. Its entries after `after` are removed. */
+  /**
+   * The first task, if it is too large to be removed as a whole. The transaction removes its entries with numbers above
+   * `after`.
+   */
   readonly part?: { readonly task: Task; readonly after: number };
   /** Number of tasks at the start of the list for which nothing is left to remove after this transaction. */
   readonly done: number;

@@ -28,7 +28,7 @@ export class SharedReads {
     flushLastInTurn(this);
   }
 
-  /** Ends the transaction, if there is one. Must be called before each write, which would otherwise be part of it. */
+  /** Ends the transaction, if there is one. Call this before each write, so that the write gets its own transaction. */
   end(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;

@@ -186,7 +186,7 @@ export class SqlitePush {
   }
 
   /**
-   * Makes the webhooks that have no due time due now. `task` is the row id of their task. Runs in the caller's
+   * Makes webhooks of a task due now if they have no due time. `task` is the row id of the task. Runs in the caller's
    * transaction.
    */
   resume(task: number): void {

@@ -11,7 +11,7 @@ import { Query } from './statements.ts';
 const STEP_PAGES = 256;
 /**
  * Number of free pages that are kept for new tasks, as a fixed number and as a fraction of the used pages. The larger
- * one applies.
+ * number applies.
  */
 const SPARE_PAGES = 1024;
 const SPARE_PART = 0.05;
@@ -22,7 +22,7 @@ const TASK_BYTES = 512;
 /** The value of `auto_vacuum` in files whose free pages can be given back. */
 const INCREMENTAL = 2;
 
-/** The part of the store that the removal needs. */
+/** The methods of the store that the removal needs. */
 interface Store {
   /** Ends the transaction that reads share (`SharedReads`). */
   endReads(): void;
@@ -53,7 +53,7 @@ export function sqliteRetention(db: DatabaseSync, store: Store): StoreRetention 
   const freePages = number('freelist_count');
   const pageBytes = number('page_size')();
   const reclaims = canReclaim(db);
-  // There is no join with the log. So a task that was removed in part, and has lost its status entry, is still found.
+  // The query does not join the log. So it also finds a task that was removed in part and has lost its status entry.
   const finished = (filter: string) =>
     new Query<FinishedRow>(
       db,

@@ -6,7 +6,7 @@ import { ChangeClock } from '../tasks/index.ts';
 /** Greater than every change number and every row number. */
 export const END = Number.MAX_SAFE_INTEGER;
 
-/** Returns the first change number at the time `updatedSince`, or 0 if it is undefined. */
+/** Returns the first change number at the time `updatedSince`, or 0 if the time is undefined. */
 export function firstChange(updatedSince: number | undefined): number {
   return updatedSince === undefined ? 0 : Math.min(ChangeClock.first(updatedSince), END);
 }

@@ -22,7 +22,7 @@ export class WebhookSecrets {
 
   /**
    * Returns the encrypted webhook, or its JSON if there is no key and the webhook has no token and no credentials.
-   * Throws `invalidParams` if there is no key and it has a token or credentials.
+   * Throws `invalidParams` if there is no key and the webhook has a token or credentials.
    */
   seal(taskId: string, config: PushRecord['config']): Uint8Array | string {
     return this.#seal(JSON.stringify(config), place(taskId, config.id), hasSecrets(config));
@@ -124,7 +124,7 @@ function hasSecrets({ token, authentication }: PushNotificationConfig): boolean 
   return (token ?? authentication?.credentials) !== undefined;
 }
 
-/** Returns the `place` with which a webhook is encrypted. */
+/** Returns the `place` of a webhook for `SecretBox.seal`. */
 function place(taskId: string, configId: string): string {
   return `push ${JSON.stringify([taskId, configId])}`;
 }

@@ -1,7 +1,7 @@
 /**
- * Handles expired tasks. An unfinished task is ended, but kept for a while, so that clients can see how it ended. A
- * finished task is removed, unless it is being read. Both happen in sweeps. A request that finds an expired task also
- * ends it, or treats it as removed. So the answer to the request does not depend on the time of the last sweep.
+ * Handles expired tasks. A sweep ends an unfinished task, but keeps it for a while, so that clients can see how it
+ * ended. A sweep removes a finished task, unless the task is being read. A request that finds an expired task also ends
+ * it, or treats it as removed. So the answer to the request does not depend on the time of the last sweep.
  *
  * A sweep also removes old tasks (`removeOldTasks`).
  *
@@ -32,8 +32,7 @@ interface ExpiryRuntime {
 export interface ExpireOptions {
   /**
    * How long a task is kept after it was ended, in milliseconds. Later requests that find an expired task use this
-   * value too. Default: the last value that a sweep was given. If no sweep was given a value, the limit
-   * `keepExpiredMs`.
+   * value too. Default: the value of the previous sweep or, for the first sweep, the limit `keepExpiredMs`.
    */
   readonly keepMs?: number | undefined;
   /** How long finished tasks are kept, if they do not expire earlier. Default: forever. */
@@ -58,8 +57,8 @@ const BATCH = 64;
 
 /**
  * Runs one sweep. If several nodes share the store, only one of them sweeps, and the others do nothing. A node without
- * `retention`, such as a terminal, sweeps only if no node with it is alive. Never throws. An error of the store is
- * logged and ends the sweep.
+ * `retention`, such as a terminal, sweeps only if no node with `retention` is alive. Never throws. An error of the
+ * store is logged and ends the sweep.
  */
 export async function expire(runtime: ExpiryRuntime, options: ExpireOptions): Promise<Expired> {
   const { store } = runtime;
@@ -123,7 +122,7 @@ export function hasExpired(
 }
 
 /**
- * Ends or removes one expired task. `state` and `seq` are those that the caller has found: if a finished task has
+ * Ends or removes one expired task. `state` and `seq` are the values that the caller has read. If a finished task has
  * continued since then, it is not removed. Returns `ended` or `removed`. Returns undefined if it did neither, because
  * the task is being read, has continued, could not be ended, has already ended, or no longer exists.
  */
@@ -171,7 +170,8 @@ export async function deleteTask(
     }
     const isLive = runtime.log.isLive(taskId);
     const outcome = await expireTask(runtime, { tenant, owner, taskId, seq }, state);
-    // A task that is being read stays in memory, where it must not be found any more. A sweep deletes it later.
+    // A task that is being read stays in memory. With this expiry time, requests no longer find it. A sweep deletes it
+    // later.
     if (isLive) live.expiresAt = runtime.now();
     if (isLive || outcome === 'removed') return;
   }
@@ -185,8 +185,8 @@ function fail(runtime: ExpiryRuntime, error: unknown, text: string, taskId?: str
 }
 
 /**
- * Maximum number of times that a page is read. It is read again if some of its tasks had expired. Then the tasks that
- * follow move up to this page, and they may have expired too.
+ * Maximum number of times that a page is read. A page is read again if some of its tasks had expired, because the next
+ * tasks then move up to this page and may have expired too.
  */
 const MAX_READS = 8;
 

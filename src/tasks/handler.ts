@@ -1,8 +1,9 @@
 /**
  * Implements every operation of the protocol with a store and an executor, independently of HTTP.
  *
- * By default, `message/send` reads the task's log until the task is settled. `message/stream` and `tasks/resubscribe`
- * stream the log. An execution belongs to its task, so it continues after the client disconnects.
+ * By default, `message/send` reads the task's log until the task is settled (terminal or interrupted). `message/stream`
+ * and `tasks/resubscribe` stream the log. An execution belongs to its task, so it continues after the client
+ * disconnects.
  */
 import { defined } from '../base/index.ts';
 import {
@@ -167,8 +168,8 @@ export interface RequestHandler extends AgentService, DeadLetterOperations {
    */
   expire(options: ExpireOptions): Promise<Expired>;
   /**
-   * Refuses new messages, waits up to `ms` milliseconds for executions and webhooks to end, aborts the remaining ones,
-   * and closes the store. The default of `ms` is 0. Webhooks have at least one second.
+   * Refuses new messages, waits up to `ms` milliseconds for executions and webhooks to end, aborts those that have not
+   * ended, and closes the store. The default of `ms` is 0. Webhooks have at least one second.
    */
   close(ms?: number): Promise<void>;
   /** The number of running executions. */
@@ -378,8 +379,9 @@ export function createHandler(
           )
         : await fitting(page.heads, view, params, maxBytes);
       while (tasks.length > 0 && tasks.length < page.heads.length) {
-        // A shorter page has the cursor after its last task. If other tasks are on it, because some have changed in the
-        // meantime, its own tasks are read. Otherwise a task could be skipped. Each page is shorter than the last one.
+        // The store is asked for a shorter page, because the cursor must follow the last task that fits. If tasks have
+        // changed in the meantime, the shorter page may contain other tasks. Then these are read, so that no task is
+        // skipped. The loop ends, because each page is shorter than the one before.
         const short: ListQuery = { ...query, limit: tasks.length, total: false };
         page = await unexpired(runtime, () => store.list(short));
         if (isPageOf(tasks, page)) break;

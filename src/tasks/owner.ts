@@ -17,8 +17,8 @@ import type { LiveTask } from './log/live-task.ts';
 import type { TaskKey } from './store/store.ts';
 
 /**
- * Converts users for requests to another node. Without it, a user is sent as JSON, so that the other node gets an object
- * without the methods of its class.
+ * Converts users for requests to another node. Without a codec, a user is sent as JSON, so that the other node gets an
+ * object without the methods of its class.
  */
 export interface UserCodec {
   /** Returns the user in a form that JSON can express. It has the user's `id` and `tenant`. */
@@ -42,7 +42,10 @@ export type OwnerRequest =
       readonly call: SentCall;
     };
 
-/** What that node has done. `after` is the sequence number of the entry after which the log must be read. */
+/**
+ * What the node that executes the task has done. `after` is the sequence number of the entry after which the log must
+ * be read.
+ */
 export interface OwnerResult {
   readonly stopped?: boolean;
   readonly after?: number;

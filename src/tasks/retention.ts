@@ -1,9 +1,9 @@
 /**
  * Removes finished tasks that ended too long ago. If the store is too large, also removes the finished tasks that ended
- * first. Unfinished tasks are never removed, and neither are tasks that this process has in memory because they are
- * being read, or tasks whose session decides how long they are kept (`keepTasks`). The size of the tasks of sessions does
- * not count, because otherwise all other tasks would be removed to make room for them. A task with events that a webhook
- * has not received is kept for a day after its end.
+ * earliest. Three kinds of tasks are not removed: unfinished tasks, tasks that are being read in this process, and
+ * tasks whose session decides how long they are kept (`keepTasks`). The size of the tasks of sessions does not count.
+ * If it did, all other tasks would be removed to make room for them. A task with events that a webhook has not received
+ * is kept for a day after its end.
  *
  * The work is done in small parts between other events, so that requests do not wait for it.
  */
@@ -53,12 +53,12 @@ const TURN_MS = 10;
  * How long a task with undelivered events is kept after its end. After this time, the events have become dead letters.
  */
 const KEEP_UNDELIVERED_MS = 86_400_000;
-/** If the clock jumps forward by more than this, ages are not trusted for this long, in milliseconds. */
+/** If the clock jumps forward by more than this time, ages are not trusted for the same time, in milliseconds. */
 const CLOCK_JUMP_MS = 3_600_000;
 
 /**
- * Keeps the tasks of a session, and all tasks that this process creates in the store from now on. No server that uses the
- * same store, later or at the same time, removes them because of its retention.
+ * Keeps the tasks of a session, and all tasks that this process creates in the store from now on. No server that uses
+ * the same store, later or at the same time, removes them because of its retention.
  */
 export async function keepTasks(
   store: TaskStore,
@@ -95,7 +95,7 @@ export async function removeOldTasks(
   let removed = 0;
   let keptBytes: number | undefined;
 
-  /** Returns whether the tasks that may be removed are too large. */
+  /** Returns whether the store is larger than `maxBytes` even without the finished tasks of sessions. */
   const isFull = async (): Promise<boolean> => {
     const size = await old.size();
     if (size <= maxBytes) return false;

@@ -71,7 +71,7 @@ export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskSto
     savePushProgress: (changes) => reached(() => store.savePushProgress(changes)),
     duePush: (query) => reached(() => store.duePush(query)),
     deadLetters: (query) => reached(() => store.deadLetters(query)),
-    // Its callers need the reason of the failure.
+    // Callers of `probe` need the reason of the failure.
     probe: () => store.probe?.(),
     // The sweeps handle the errors of `retention`.
     retention: store.retention,

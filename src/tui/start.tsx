@@ -59,7 +59,7 @@ export async function startTui(
       patchConsole: false,
       incrementalRendering: true,
       maxFps: MAX_FPS,
-      // Lets terminals that support it distinguish Shift-Enter from Enter.
+      // Lets terminals that support the Kitty keyboard protocol distinguish Shift-Enter from Enter.
       kittyKeyboard: { mode: 'auto' },
       interactive: true,
     });

@@ -23,7 +23,7 @@ export interface CallsSetup {
   /** The open calls, in the order in which the model gave them. */
   readonly calls: readonly OpenCall[];
   readonly tools: ReadonlyMap<string, Tool>;
-  /** The ids of the calls that were made since the run was started or resumed. */
+  /** The ids of the calls that the model has requested since the run was started or resumed. */
   readonly made: ReadonlySet<string>;
   readonly history: () => readonly Content[];
 }
@@ -37,7 +37,7 @@ interface Entry {
   /** Whether the call may have been active when an earlier process ended. Such a call is not repeated. */
   readonly mayHaveBegun: boolean;
   phase: 'unprepared' | 'preparing' | 'ready' | 'running' | 'asking' | 'ended';
-  /** Set from the start of the preparation until the call's response or question. */
+  /** Set from the start of the preparation until the call has a response or asks a question. */
   work?: CallWork;
   /** The earlier call on which the question of this call depends. */
   asksAfter?: Entry | undefined;
@@ -53,8 +53,8 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
   /** The latest progress of each call. A slow reader misses some values, but it does not delay the calls. */
   const shown = new Map<string, JsonValue>();
   /**
-   * Events of agents that run as tools. `taken` lets the agent continue, so that an agent is never ahead of the
-   * reader.
+   * Events of agents that run as tools. Such an agent continues only when `taken` is called, so it is never ahead of
+   * the reader.
    */
   const relayed: { readonly event: Event; readonly taken: () => void }[] = [];
   let wake: (() => void) | undefined;
@@ -103,8 +103,8 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
   }
 
   /**
-   * Continues every call that does not have to wait. Returns the ids of the calls that have to wait and are now to be
-   * shown as waiting.
+   * Continues every call that does not have to wait. Returns the ids of the waiting calls that have not been shown as
+   * waiting yet.
    */
   function advance(): string[] {
     const waiting: string[] = [];
@@ -195,9 +195,9 @@ function nextOutcome(outcomes: Outcome[], entries: readonly Entry[]): Outcome | 
 }
 
 /**
- * Returns the entries of the calls. A call that was made before the run was resumed may have begun, with two
- * exceptions. It has not begun if it had to wait for an earlier call that has no response either. It has not begun if
- * its question was unanswered until the run was resumed.
+ * Returns the entries of the calls. A call that the model requested before the run was resumed may have begun, with two
+ * exceptions. A call has not begun if it had to wait for an earlier call that has no response either. A call has not
+ * begun if its question was unanswered until the run was resumed.
  */
 function entriesOf({ scope, calls, tools, made }: CallsSetup): Entry[] {
   const blocked = scope.inner.index.blockedCalls();

@@ -103,8 +103,8 @@ export function llmAgent(options: LlmAgentOptions): LlmAgent {
     async cancel(run) {
       const calls = [...new RunIndex(run.runId, run.events).openCalls.values()];
       const own = calls.filter((call) => call.agent === name);
-      // A toolset is not asked for its tools here, because this may take a long time. If the tool is not a plain tool,
-      // `cancel` of every toolset is called.
+      // If no plain tool has the call's name, `cancel` of every toolset is called. To find the right toolset, every
+      // toolset would have to list its tools, which may take a long time.
       const tell = async ({ part: { id, name: called } }: OpenCall) => {
         const tool = plainTools.find((plain) => plain.name === called);
         const owners = tool ? [tool] : tools.filter(isToolset);
@@ -139,11 +139,11 @@ async function* converse(scope: RunScope, conversation: Conversation): AsyncGene
     model: model.name,
   };
   const history = () => historyOf(scope.events, { ...view, openCalls: true });
-  /** The ids of the calls that were made since the run was started or resumed. */
+  /** The ids of the calls that the model has requested since the run was started or resumed. */
   const made = new Set<string>();
   /** Whether the conversation may be compacted. False after a failed attempt. */
   let compacts = options.compaction !== false && view.include === 'default';
-  /** The number of refusals as too long after which a compaction was attempted. */
+  /** The number of compactions that were attempted because the model refused the conversation as too long. */
   let refused = 0;
 
   for (;;) {

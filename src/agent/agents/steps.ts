@@ -56,7 +56,7 @@ function progressOf(noted: JsonValue | undefined): { round: number; step: number
 
 /**
  * Returns whether one of the agents, or of their sub-agents, has escalated since the last checkpoint of this sequence
- * or of an agent around it. The sub-agents of a loop do not count. There is such an escalation only if the process
+ * or of an enclosing agent. The sub-agents of a loop do not count. There is such an escalation only if the process
  * ended before the next checkpoint was stored.
  */
 function hasEscalated({ events, runId, path }: RunScope, agents: readonly Agent[]): boolean {

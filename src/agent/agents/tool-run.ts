@@ -42,7 +42,7 @@ export interface CallSetup {
 }
 
 /**
- * A call that is ready to run. If the tool has `parse`, this function has checked the arguments. Arguments from a
+ * A call that is ready to run. If the tool has a function `parse`, `parse` has checked the arguments. Arguments from a
  * `beforeTool` hook are not checked.
  */
 interface ReadyCall extends ToolInvocation {
@@ -53,8 +53,8 @@ export class CallWork {
   readonly #setup: CallSetup;
   readonly #changes: Changes;
   /**
-   * The arguments that questions show. They are the arguments of the call or of its confirmation, before `parse`, or
-   * the arguments that a `beforeTool` hook has returned.
+   * The arguments that questions show. These are the arguments that a `beforeTool` hook has returned. Without such a
+   * hook, they are the arguments of the confirmation or of the call, before `parse`.
    */
   #args: JsonObject = {};
   #ready: ReadyCall | undefined;
@@ -283,8 +283,8 @@ function asJson({ response, isError, error }: ToolResult): ToolResult {
 type Shown = Partial<Pick<RichResponse, 'parts' | 'display'>>;
 
 /**
- * Checks that the files and the display value of the response can be stored. Otherwise throws an error, which becomes
- * the response to the model.
+ * Throws an error if the files or the display value of the response cannot be stored. The model gets this error as the
+ * response.
  */
 function storable(rich: RichResponse): RichResponse {
   toJson('display', rich.display ?? null);

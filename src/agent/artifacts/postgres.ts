@@ -93,8 +93,8 @@ export async function postgresArtifacts(
       return row && fromJson(`the artifact ${name}`, row[0]);
     },
     async list(key) {
-      // `example` stands for any artifact name. With the prefix `user:`, the artifacts of the user are listed,
-      // otherwise the artifacts of the session.
+      // `example` is any valid artifact name. With the prefix `user:`, the function returns the names of the user's
+      // artifacts. Without it, the function returns the names of the session's artifacts.
       const names = async (example: string) => {
         const place = placeOf(key, example);
         const rows = await database.read((db) => db.run<[name: string]>(SQL.names, [place]));

@@ -45,8 +45,8 @@ export function sqliteArtifacts(path: string, options: SqliteOptions = {}): Arti
       });
     },
     async list(key) {
-      // `example` stands for any artifact name. With the prefix `user:`, the artifacts of the user are listed,
-      // otherwise the artifacts of the session.
+      // `example` is any valid artifact name. With the prefix `user:`, the function returns the names of the user's
+      // artifacts. Without it, the function returns the names of the session's artifacts.
       const names = (example: string) => {
         const rows = sql.names.all(...placeOf(key, example));
         return rows.map((row) => String(row['name'])).toSorted();

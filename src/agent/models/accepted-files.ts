@@ -1,6 +1,6 @@
 /**
  * The files that models accept. A vendor refuses a whole request because of one unsupported file. Every later request
- * of the session would contain this file again, so it must not be sent.
+ * of the session would contain this file again. So such a file must not be sent at all.
  */
 import { imageType, isPdf, MAX_IMAGE_BYTES } from '../../base/index.ts';
 import type { BlobPart } from '../content.ts';

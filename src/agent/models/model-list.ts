@@ -36,8 +36,8 @@ export interface ServedModel {
 export type AskedServer = Pick<ModelServer, 'vendor' | 'baseURL' | 'apiKey' | 'local'>;
 
 /**
- * A model name. Control characters, line breaks and invisible characters are refused, because with them a name could
- * change how the text around it looks.
+ * A model name. Control characters, line breaks and invisible characters are refused, because they could change how the
+ * text around the name looks.
  */
 const Name = z
   .string()

@@ -13,11 +13,11 @@ export interface ModelProvider {
   readonly type?: string | undefined;
   readonly baseUrl?: string | undefined;
   /**
-   * The name of the environment variable that contains the key. Without it, no key is sent, except that `ollama`,
-   * `lmstudio` and `vllm` use their own variables (LOCAL_SERVERS).
+   * The name of the environment variable that contains the key. Default: the server's own variables (LOCAL_SERVERS) for
+   * `ollama`, `lmstudio` and `vllm`. No other server gets a key by default.
    */
   readonly apiKeyVariable?: string | undefined;
-  /** The size of the context window of models that have no size of their own. */
+  /** The size of the context window in tokens, for models that have no size in `models`. */
   readonly contextWindow?: number | undefined;
   readonly models?: Readonly<Record<string, { readonly contextWindow?: number | undefined }>>;
 }
@@ -209,7 +209,10 @@ function hostAddress(given: string, standard: string): string {
   return url.href;
 }
 
-/** An address with credentials is invalid: `fetch` refuses it with an error that contains them. */
+/**
+ * Returns the problem of an invalid address. An address with credentials is invalid, because `fetch` refuses it with an
+ * error that contains the credentials.
+ */
 function invalidAddress(baseURL: string, variable: string): ModelServer['problem'] | undefined {
   const { protocol = '', username, password } = URL.parse(baseURL) ?? {};
   if (/^https?:$/.test(protocol) && username === '' && password === '') return undefined;

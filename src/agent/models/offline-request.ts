@@ -32,7 +32,7 @@ const FILLER = String.raw`(?:(?:me|the|a|an|all|new|text|file|files|folder|direc
 /** One word, or one quoted text. */
 const WORD = String.raw`(\S+)`;
 /**
- * Any text, matched greedily (TEXT) or lazily (SHORT_TEXT). It neither begins nor ends with a space, because otherwise
+ * Any text, matched greedily (TEXT) or lazily (SHORT_TEXT). The text must not begin or end with a space. If it could,
  * the patterns would be ambiguous and slow.
  */
 const TEXT = String.raw`(\S(?:.*\S)?)`;

@@ -1,10 +1,9 @@
 /**
- * A deterministic substitute for a language model. It needs no network and no key, and its answers explain what it
- * is.
+ * A deterministic substitute for a language model. It needs no network and no key, and its answers explain what it is.
  *
  * It understands a few plain requests (`list`, `read`, `search`, `create`, `replace`, `run`, `fetch`, `remember`,
  * joined by `then`). It also calls other tools if the request is unambiguous. Each request becomes a real tool call,
- * with real approvals. The calls are made one after the other. Then the model reports what was done.
+ * with real approvals. The calls are made one after the other. After the last call, the model reports what was done.
  *
  * The model has no state of its own. It determines its progress from the conversation.
  */
@@ -38,7 +37,7 @@ const MAX_USAGES = 20;
 const WHAT_I_AM =
   "I am Parley's offline model: a small program that needs no network and no key. I do not think; I understand a few " +
   'plain requests and use the real tools for them.';
-/** The error for a request with a schema. The model's answers are plain texts, which no schema describes. */
+/** The error for a request with a schema. The model's answers are plain texts, which cannot match a schema. */
 const NO_SCHEMA =
   'the offline model cannot answer with a JSON Schema: choose another model, or ask for JSON without a schema';
 const BLIND = 'I cannot see images. Choose a model that can with /model.';

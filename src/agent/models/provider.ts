@@ -4,12 +4,12 @@
  *     import { createGroq } from '@ai-sdk/groq';
  *     const model = fromProvider(createGroq({ apiKey })('llama-4'));
  *
- * Some vendor metadata must be sent back later, for example signatures of thoughts and ids of items. It is in the field
- * `provider` of a chunk. The part that is made from the chunks has the same field. If a block of text or thought has
- * metadata, the last chunk of the block contains it. Consecutive chunks of the same kind are joined into one part. A
- * chunk with a `provider` ends its part.
+ * Some vendor metadata must be sent back later, for example signatures of thoughts and ids of items. This metadata is
+ * in the field `provider` of a chunk, and in the same field of the part that is made from the chunks. If a block of
+ * text or thought has metadata, the last chunk of the block contains it. Consecutive chunks of the same kind are joined
+ * into one part. A chunk with a `provider` ends its part.
  *
- * If a stream ends without the vendor's finish event, this is an error and never a short answer.
+ * A stream that ends without the vendor's finish event is an error. It is never treated as a short answer.
  */
 import type {
   LanguageModelV3,
@@ -80,8 +80,8 @@ export interface ProviderOptions extends TimeoutOptions {
   /** Maximum number of tool calls in one answer. Default: 128. */
   readonly maxCalls?: number;
   /**
-   * Whether a request fails if the vendor does not support one of its settings or files. By default, such a setting is
-   * ignored, and the model gets a note instead of such a file.
+   * Whether a request fails if it contains a setting or a file that the vendor does not support. By default, such a
+   * setting is ignored, and the model gets a note instead of such a file.
    */
   readonly strict?: boolean;
 }
@@ -163,8 +163,8 @@ async function open(
   try {
     return await ask(call);
   } catch (error) {
-    // The vendor may have refused a file, such as a damaged image. The request is repeated without files. Otherwise the
-    // conversation could not continue, because every later request contains the same file and would be refused too.
+    // The vendor may have refused a file, such as a damaged image. The request is repeated without files, because every
+    // later request contains the same file and would be refused too.
     if (strict === true || !refusesContent(error) || !hasFiles(call)) throw error;
     const without = callOptions(request, { ...abilities, urls: {}, files: false }, search);
     const answer = await ask(without).catch(() => Promise.reject(error));

@@ -12,7 +12,7 @@ export interface ReachableServer {
   readonly problem?: string;
 }
 
-/** Asks all servers at the same time. Never rejects, unless the signal is aborted. */
+/** Asks all servers at the same time. Rejects only if the signal is aborted. */
 export async function reachableServers(
   servers: readonly ModelServer[],
   { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal },

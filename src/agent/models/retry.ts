@@ -2,8 +2,8 @@
  * Retries a request after a temporary failure of the vendor: too many requests, a server error, no connection.
  *
  * A request is retried only before the first chunk of its answer, because a chunk that was shown cannot be withdrawn.
- * The AI SDK's models do not retry. The gateway does not use `withRetry`, because it fails over to another provider
- * instead.
+ * The AI SDK's models do not retry. Parley's model gateway does not use `withRetry`: after a failure, it uses another
+ * provider.
  */
 import { backoffMs, pause } from '../../base/index.ts';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';

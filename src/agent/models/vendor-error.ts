@@ -47,8 +47,8 @@ const NO_CREDIT_CODES: ReadonlySet<unknown> = new Set([
 /** OpenAI's text for a single request that exceeds the limit per minute. A retry does not help. */
 const LARGER_THAN_LIMIT = /^request too large for .{0,80}(tokens|requests) per/i;
 /**
- * Texts that report a bad key. Like the texts above, they count only at the start of a message and only for some
- * statuses. Google uses 400.
+ * Texts that report a bad key. Like NO_CREDIT, they count only at the start of a message and only for some statuses.
+ * Google reports a bad key with 400.
  */
 const BAD_KEY =
   /^(error: )?((your |the )?(provided )?api.?key.{0,20}(not valid|invalid|expired)|invalid.{0,10}api.?key)/i;
@@ -197,7 +197,7 @@ function noCredit(name: string, said: string, status: number | undefined): Model
 
 /**
  * Returns the vendor's own description of an error, from the body of the response or from an event of the stream.
- * Returns the error itself if there is none.
+ * Returns the error itself if there is no such description.
  */
 function problemOf(error: unknown): unknown {
   return (
@@ -206,9 +206,9 @@ function problemOf(error: unknown): unknown {
 }
 
 /**
- * Reads the body of a response that the AI SDK does not understand. Returns undefined if it is too long or is not JSON.
- * The formats differ. vLLM sends the fields of the error without `error`. LM Studio sends the text as `error`. Servers
- * that use FastAPI send the text as `detail`.
+ * Reads the body of a response that the AI SDK does not understand. Returns undefined if the body is too long or is not
+ * JSON. The formats differ. vLLM sends the error's fields at the top level instead of in `error`. LM Studio sends the
+ * error's text as `error`. Servers that use FastAPI send the text as `detail`.
  */
 function bodyOf(
   error: unknown,
@@ -268,7 +268,7 @@ function networkCode(error: unknown): string | undefined {
 
 function messageOf(error: unknown): string {
   if (typeof error === 'string') return error;
-  // Without `data`, the AI SDK could not read the body, and its message is only the text of the HTTP status.
+  // If `data` is missing, the AI SDK could not read the body. Its message is then only the text of the HTTP status.
   const said = field(error, 'data') === undefined ? bodyOf(error)?.text : undefined;
   if (said !== undefined) return said;
   for (const from of [error, field(error, 'error')]) {

@@ -1,6 +1,9 @@
-/** The relations between the branches of parallel agents. Undefined is the part of a session outside all branches. */
+/**
+ * The relations between the branches of parallel agents. `undefined` stands for the part of a session outside all
+ * branches.
+ */
 
-/** Returns whether `branch` is `outer` or is nested in it. Every branch is nested in undefined. */
+/** Returns whether `branch` is `outer` or is nested in it. Every branch is nested in `undefined`. */
 export function isWithin(branch: string | undefined, outer: string | undefined): boolean {
   return outer === undefined || branch === outer || branch?.startsWith(`${outer}.`) === true;
 }

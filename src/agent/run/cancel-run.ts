@@ -1,7 +1,7 @@
 /**
  * Ends a run that waits, was aborted, or was active when its process ended. Every open call gets a response, and the
- * end is stored as an event. So the run accepts no more answers, and the model learns from later requests what
- * happened. Otherwise the model would treat the request as still open, and would not know how its calls ended.
+ * end is stored as an event. So the run accepts no more answers. In later requests, the model sees that the user's
+ * request is no longer open, and how its calls ended.
  */
 import type { Agent } from '../agent.ts';
 import { CANCELED_REQUEST, STOPPED_BY_USER } from '../canceled-run.ts';
@@ -34,7 +34,7 @@ export async function cancelRun(
 export interface RunEnd {
   /** The error that ends the run. Default: the error for a run that the user has canceled. */
   readonly error?: EventError | undefined;
-  /** The message and the state for a run that was stopped before it began. */
+  /** If the run was stopped before it began: the message and the state with which to begin it. */
   readonly begin?: { readonly message: readonly ContentPart[]; readonly state: State } | undefined;
   /** Accepted answers that the run has not received yet. Their questions are still open in the run. */
   readonly answers?: readonly Answer[];

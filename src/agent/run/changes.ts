@@ -18,9 +18,9 @@ export class Changes {
         return value === undefined ? read(key) : (value ?? undefined);
       },
       set: (key, value) => {
-        // JavaScript code may pass undefined. It is ignored, as in a state delta.
+        // JavaScript code may pass undefined. This value is ignored, as in a state delta.
         if (value === undefined) return;
-        // The value is checked here. An error when the event is stored would not show which code had set the value.
+        // The value is checked here, because a later error of the store would not show which code had set the value.
         toJson(`value of ${key}`, value);
         this.#values.set(key, value);
       },

@@ -28,9 +28,9 @@ export interface CompactionOptions {
   /** Number of tokens above which a conversation is compacted. Default: 80 % of the model's context window. */
   readonly atTokens?: number;
   /**
-   * Number of latest events that are not summarized. Default: 20. If fewer than 4 events would then be summarized, at
+   * Number of latest events that are not summarized. Default: 20. If this leaves fewer than 4 events to summarize, at
    * most the latest 4 events are kept. If there are still fewer than 4 events to summarize, the conversation is not
-   * compacted. More events are kept if a call would otherwise be separated from its response.
+   * compacted. A call and its response are never separated, so more events may be kept.
    */
   readonly keepEvents?: number;
   /** Called when the summary could not be made. In this case, the conversation is not changed. Must not throw. */
@@ -45,7 +45,7 @@ const MAX_SUMMARY_CHARS = 64_000;
 /** The maximum share of the context window for one request for a summary. The rest is for the summary itself. */
 const REQUEST_SHARE = 0.5;
 /**
- * Maximum number of requests for one attempt at a summary. Of a longer conversation, the beginning and the end are
+ * Maximum number of requests for one attempt at a summary. Of a longer conversation, only the beginning and the end are
  * summarized.
  */
 const MAX_REQUESTS = 8;

@@ -4,11 +4,11 @@
  * - An aside, such as a command to the program, is excluded with all events of its run.
  * - A rewind resets the conversation to the point directly after its target event. The excluded events stay in the
  *   session, so another rewind can restore them. If the target is in the middle of a request and the rewind cancels
- *   that request, a note tells the model so. Otherwise the model would carry out this request together with the next
- *   one.
+ *   that request, a note tells the model that the request is canceled. Without the note, the model would carry out this
+ *   request together with the next one.
  * - If a rewind excludes the latest event of a run, events that the run adds later are excluded too. There is one
- *   exception. The conversation that is selected for a run ignores rewinds by other runs after the start of that run. So
- *   a running agent always sees its own events.
+ *   exception. The conversation that is selected for a run ignores rewinds by other runs after the start of that run.
+ *   So a running agent always sees its own events.
  */
 import { CANCELED_REQUEST } from '../canceled-run.ts';
 import { userContent } from '../content.ts';
@@ -83,8 +83,8 @@ class Conversation {
 
 /**
  * Converts a rewind's event to a message from the user that says that the request was canceled. The message has the id
- * of the event. If the event itself `isAdded` too, the message has another id, because ids are unique in the
- * conversation.
+ * of the event. If the event itself is also added to the conversation (`isAdded`), the message has another id, because
+ * ids are unique in the conversation.
  */
 function canceledBy(event: Event, isAdded: boolean): Event {
   const id = isAdded ? `${event.id}.canceled` : event.id;

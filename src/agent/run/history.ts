@@ -40,7 +40,7 @@ export interface HistoryOptions {
 
 /** Maximum length of the arguments and responses in the description of other agents' calls, in characters. */
 const MAX_TOLD = 2000;
-/** The response to a call of another run that has no response. */
+/** The response that is inserted after a call of another run if the call has no response. */
 const NO_RESULT = 'no result: this call still waits for an answer, or it was interrupted';
 /** The name of the transfer tool. Its calls are not described to other agents. */
 export const TRANSFER_TOOL = 'transfer_to_agent';

@@ -1,9 +1,9 @@
 /**
  * The context of an agent in a run, and the function that runs an agent.
  *
- * `runAgent` stores each event of an agent, follows its transfers, and converts an error to the run's error event. It
- * does this for each agent and not only for the root. So events are stored even if the parent agent does not yield
- * them.
+ * `runAgent` stores each event of an agent, follows its transfers, and converts an error to the run's error event.
+ * `runAgent` does this for each agent and not only for the root. So events are stored even if the parent agent does not
+ * yield them.
  */
 import type { JsonValue } from '../../base/index.ts';
 import type { Agent, ChildOptions, RunContext } from '../agent.ts';
@@ -185,7 +185,7 @@ export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGene
   }
 }
 
-/** Stores a transfer as a checkpoint, so that a resumed run continues with the right agent. */
+/** Adds a checkpoint to an event with a transfer, so that a resumed run continues with the right agent. */
 function withTransfer(event: Event, path: string): Event {
   const { transferTo } = event.actions;
   if (transferTo === undefined) return event;

@@ -50,7 +50,9 @@ export class RunIndex {
   readonly checkpoints = new Map<string, JsonValue>();
   /** The number of the run's events. */
   events = 0;
-  /** The number of stored answers of models. After a resume, the limit of steps continues from this number. */
+  /**
+   * The number of stored answers of models. After a resume, the count for the limit `steps` starts with this number.
+   */
   steps = 0;
   /** The number of times that the run was resumed. */
   resumes = 0;
@@ -76,8 +78,8 @@ export class RunIndex {
       this.openCalls.delete(id);
       for (const question of this.questionsOf(id)) this.questions.delete(question.id);
     }
-    // An agent that runs as a tool always asks all of its open questions. So its earlier questions that are not asked
-    // again are no longer open.
+    // Whenever an agent that runs as a tool asks a question, it repeats all of its open questions. So questions that it
+    // does not repeat are no longer open.
     for (const { callId } of actions.questions ?? []) {
       if (callId === undefined) continue;
       for (const { id } of this.questionsOf(callId)) this.questions.delete(id);

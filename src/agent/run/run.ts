@@ -62,7 +62,7 @@ export interface RunServices {
   readonly defaultModel: Model | undefined;
   /** Nesting depth of the agents that enclose this runner. */
   readonly depth: number;
-  /** If the agent runs as a tool, the caller's state. It is used for keys that the session does not have. */
+  /** The caller's state, if the agent runs as a tool. Supplies the values of keys that the session does not have. */
   readonly outerState: MutableState | undefined;
 }
 

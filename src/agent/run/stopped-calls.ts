@@ -7,7 +7,10 @@ import { createEvent, type Event } from '../event.ts';
 import { ToolError, failedResponse } from '../tool-error.ts';
 import type { OpenCall, RunIndex } from './run-index.ts';
 
-/** Maximum length of a call's partial output, or of the summary of its work, in characters. The end is kept. */
+/**
+ * Maximum length of a call's partial output, or of the summary of its work, in characters. Longer texts are cut at the
+ * start.
+ */
 const MAX_OUTPUT = 8 * 1024;
 
 /**

@@ -74,8 +74,8 @@ export class AgentTree {
   }
 
   /**
-   * Returns the agent for the next message. This is the agent that answered last if it can transfer back to the root,
-   * and otherwise the root.
+   * Returns the agent for the next message. If the agent that answered last can transfer back to the root, returns that
+   * agent. If not, returns the root.
    */
   next(events: readonly Event[]): Agent {
     for (const { author } of events.toReversed()) {

@@ -6,8 +6,8 @@ import { RunIndex } from './run-index.ts';
  * Returns whether a run of the session has begun and not ended. Such a run is active in some process, waits for a
  * person, or was interrupted when its process ended.
  *
- * Only two kinds of runs are considered: the latest run of the conversation, and runs with events since its start. An
- * older run without such events was interrupted, and the conversation has continued without it.
+ * Only two kinds of runs are considered: the latest run of the conversation, and runs with events after the start of
+ * that run. An older run without such events was interrupted, and the conversation has continued without it.
  */
 export function hasUnfinishedRun(events: readonly Event[]): boolean {
   const latest = events.findLastIndex((event) => isStart(event) && event.aside !== true);
@@ -17,7 +17,7 @@ export function hasUnfinishedRun(events: readonly Event[]): boolean {
 
 function isUnfinished(runId: string, events: readonly Event[]): boolean {
   const own = events.filter((event) => event.runId === runId);
-  // Other events, such as the record of an approval, have a run id too, but no run.
+  // Some events, such as the record of an approval, have a run id of their own but do not belong to a run.
   if (!own.some(isStart)) return false;
   const index = new RunIndex(runId, own);
   if (index.failed) return false;

@@ -30,7 +30,7 @@ export async function importSessions(file: string, url: string): Promise<number>
 
 async function copy(source: Database, target: PostgresDatabase): Promise<number> {
   // The sessions are copied in the order of their last changes, so that the list of each user has the same order. The
-  // times do not tell this order: the clock may have been set back.
+  // times of the changes do not show this order, because the clock may have been set back.
   const sessions = all(source, `${SELECT} ORDER BY changed, id`).map(rowOf);
   for (const session of sessions) {
     await target.write((db) => db.transaction((tx) => copySession(source, tx, session)));

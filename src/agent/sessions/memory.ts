@@ -2,8 +2,7 @@
  * Keeps sessions in memory.
  *
  * An event is kept as JSON text until it is first read, and as a frozen object after that. So a caller cannot change a
- * stored event, neither through the object that it appended nor through an object that it read. A `get` parses only new
- * events.
+ * stored event through an object that it has appended or read. A `get` parses only new events.
  *
  * When there are too many sessions, or their total size is too large, the store removes the least recently changed
  * sessions. The state of users and apps is never removed to make room. When this state fills the store, appends are

@@ -302,7 +302,8 @@ class PostgresSessions implements SessionStore {
     let tried: readonly number[] = [];
     return this.#db.write((db, isRetry) =>
       db.transaction(async (tx) => {
-        // The last attempt may have been committed although its connection was lost. FOR UPDATE waits until it ends.
+        // The last attempt may have been committed although its connection was lost. FOR UPDATE waits until that
+        // attempt has ended.
         if (isRetry && tried.length > 0) {
           const left = await tx.query(
             'SELECT FROM parley.sessions WHERE id = ANY ($1) FOR UPDATE',
@@ -386,7 +387,8 @@ type StateChange = readonly [place: Uint8Array, hash: Uint8Array, key: string, j
 
 /**
  * Returns the changes, sorted by key. Transactions that make the changes one by one in this order cannot deadlock.
- * `APPEND` sets keys and removes keys in two parts of a statement, so it can deadlock. Then it is run again.
+ * `APPEND` sets keys and removes keys in two parts of a statement, so it can deadlock. After a deadlock, it is run
+ * again.
  */
 function stateChanges(key: SessionKey, deltas: readonly (State | undefined)[]): StateChange[] {
   const [session, user, app] = placesOf(key);

@@ -89,7 +89,7 @@ class SqliteSessions implements SessionStore {
 
   async open(key: SessionKey, state?: State): Promise<Session> {
     checkKey(key);
-    // Usually the session exists. Then a read is sufficient, and a read does not wait for writers.
+    // Usually the session exists, so a read is sufficient. A read does not wait for writers.
     const known = this.#db.read(() => this.#load(key));
     if (known) return known;
     return this.#db.write(() => {

@@ -41,8 +41,8 @@ export interface FunctionToolOptions<Input extends z.ZodObject> {
     | boolean
     | ((args: z.output<Input>, context: ToolContext) => MaybePromise<boolean | ToolConfirmation>);
   /**
-   * Returns whether `confirm` depends on an earlier call of the same model answer, whose tool must be sequential. If so,
-   * `confirm` is called after the earlier call has ended.
+   * Returns whether `confirm` depends on an earlier call of the same model answer. If so, `confirm` is called after the
+   * earlier call has ended. `earlier` is always a call of a sequential tool.
    */
   readonly confirmsAfter?: (args: z.output<Input>, earlier: FunctionCallPart) => boolean;
   /** Whether the response arrives later, from outside the run. */
@@ -69,8 +69,8 @@ export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Inp
   const accepted = new WeakMap<object, z.output<Input>>();
 
   function parse(args: JsonObject): JsonObject {
-    // The schema's output is not always JSON. For example, it can contain a Date. This is safe, because it is not
-    // stored. Only hooks, `confirm` and `run` receive it.
+    // The schema's output is not always JSON. For example, it can contain a Date. This is safe, because the output is
+    // not stored. Only hooks, `confirm` and `run` receive it.
     const parsed = checkArguments(input, args) as z.output<Input> & JsonObject;
     accepted.set(parsed, parsed);
     return parsed;

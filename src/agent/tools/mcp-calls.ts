@@ -1,10 +1,10 @@
 /**
- * The calls that an MCP server is executing, and the requests that the server sends during these calls. A request
- * asks for the answer of a person (elicitation) or of the model (sampling).
+ * The calls that an MCP server is executing, and the requests that the server sends during these calls. A request asks
+ * for the answer of a person (elicitation) or of the model (sampling).
  *
- * If a person has to be asked, `run` returns the question like any other tool, so every client can answer it. The
- * call stays open at the server. When the answer arrives, `run` is called again. It responds to the server and waits
- * for the result. If the process has ended in between, the call fails with an unknown outcome.
+ * If a person has to be asked, `run` returns the question like any other tool, so every client can answer it. The call
+ * stays open at the server. When the answer arrives, `run` is called again, responds to the server, and waits for the
+ * result. If the process has ended in between, the call fails with an unknown outcome.
  *
  * A request of the server does not always name the call that it belongs to. If calls of several sessions are open, and
  * neither the metadata nor the transport shows the call, the request is refused, so that the wrong person cannot see
@@ -161,7 +161,8 @@ export class McpCalls {
   }
 
   #begin(key: string, tool: McpTool, args: JsonObject, context: ToolContext): OpenCall {
-    // There is an answer but no open call: the process that made the call has ended, or the call was removed below.
+    // There is an answer but no open call: the process that made the call has ended, or the code below has removed the
+    // call.
     if (context.answer) throw outcomeUnknown();
     if (this.#open.size >= MAX_CALLS) {
       const { server } = this.#options;
@@ -218,7 +219,9 @@ export class McpCalls {
 const PAGE_REQUIRED = -32042;
 const MAX_PAGES = 3;
 
-/** Returns the pages that the person must open before the call can be made. Returns none for any other error. */
+/**
+ * Returns the pages that the person must open before the call can be made. Returns an empty array for any other error.
+ */
 function requiredPages(error: unknown): ElicitRequestParams[] {
   const cause: unknown = error instanceof McpError ? error.cause : undefined;
   if (!isObject(cause) || cause['code'] !== PAGE_REQUIRED || !isObject(cause['data'])) return [];

@@ -71,7 +71,7 @@ interface AskOptions {
 
 type ListKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates';
 
-/** The capability without which a server's list is empty. */
+/** The capability that a server must have for each list. Without this capability, the list is empty. */
 const NEEDED: Readonly<Record<ListKind, 'prompts' | 'resources' | undefined>> = {
   tools: undefined,
   prompts: 'prompts',
@@ -288,13 +288,13 @@ export class McpConnection {
    */
   async #open(kind: TransportKind, complaint: Complaint, signal: AbortSignal): Promise<Live> {
     if (kind === 'http') {
-      // At most half of the time is used, because an older server might never answer the unknown request.
+      // The attempt uses at most half of the time, because an older server might never answer the unknown request.
       const timeoutMs = Math.min(PROBE_MS, this.#options.connectTimeoutMs / 2);
       const versionNegotiation = { mode: 'auto', probe: { timeoutMs } } as const;
       try {
         return await this.#openWith(kind, complaint, signal, { versionNegotiation });
       } catch (error) {
-        // An older server may fail in any way on the unknown request. If the error has another reason, the next
+        // An older server may react to the unknown request with any error. If the error has another reason, the next
         // attempt fails too.
         if (signal.aborted) throw error;
       }
@@ -366,8 +366,8 @@ export class McpConnection {
     if (this.#live !== live) return;
     this.#live = undefined;
     this.#reason = reason;
-    // A connection on which the server never answered counts as a failed attempt. Otherwise the server would be
-    // restarted without a delay.
+    // A connection on which the server never answered counts as a failed attempt. Without this rule, the server would
+    // be restarted without a delay.
     if (live.worked) this.#failures = 0;
     else this.#failed(reason);
     this.#options.changed();
@@ -434,8 +434,8 @@ const MAX_REASON_LENGTH = 300;
 type Complaint = ReturnType<typeof createComplaint>;
 
 /**
- * Collects stderr to find the reason why a program did not start. The reason is the first line that mentions an
- * error, or otherwise the last line.
+ * Collects stderr to find the reason why a program did not start. The reason is the first line that mentions an error.
+ * If there is no such line, the reason is the last line.
  */
 function createComplaint() {
   let said = '';

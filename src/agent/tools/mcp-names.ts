@@ -9,9 +9,9 @@ const MAX_NAME_LENGTH = 64;
 const HASH_LENGTH = 8;
 
 /**
- * Returns the prefix of the names of a server's tools. Servers with different prefixes have no tools with the same name,
- * because the prefix ends with the first `__`. Servers whose names differ only in characters that are replaced have the
- * same prefix.
+ * Returns the prefix of the names of a server's tools. Servers with different prefixes have no tools with the same
+ * name, because the prefix ends with the first `__`. Two servers have the same prefix if their names differ only in
+ * replaced characters.
  */
 export function toolPrefix(server: string): string {
   const name = server.replaceAll(/[^A-Za-z0-9-]+/g, '_').replace(/_$/, '');

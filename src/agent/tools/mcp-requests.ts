@@ -60,8 +60,9 @@ export interface ServerRequests {
 }
 
 /**
- * The call whose response contains the message that is being handled. MCP does not specify to which call a request of
- * the server belongs. With Streamable HTTP, however, the server sends its requests in the response to the call.
+ * The current call: the call whose response contains the message that is handled now. MCP does not specify to which
+ * call a request of the server belongs. With Streamable HTTP, however, the server sends its requests in the response to
+ * the call.
  */
 const current = new AsyncLocalStorage<McpCallOptions | undefined>();
 
@@ -71,8 +72,8 @@ export function inCall<T>(call: McpCallOptions, make: () => Promise<T>): Promise
 }
 
 /**
- * Connects without a current call. Otherwise, later requests of the server could be assigned to the call that opened
- * the connection.
+ * Connects without a current call, so that later requests of the server are not assigned to the call that opened the
+ * connection.
  */
 export function outsideCalls<T>(connect: () => Promise<T>): Promise<T> {
   return current.run(undefined, connect);

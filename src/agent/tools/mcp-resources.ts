@@ -7,7 +7,8 @@ import { readResult, type SaveMcpFile } from './mcp-result.ts';
 import { listed } from '../tool-result.ts';
 
 /**
- * The name of the tool without the server's prefix. If the server has a tool with the same name, that tool is used.
+ * The name of the tool without the server's prefix. If the server has a tool with the same name, the server's tool is
+ * used instead.
  */
 export const RESOURCE_TOOL = 'read_resource';
 /** Maximum number of resources, and maximum number of templates, in a list. */
@@ -64,7 +65,7 @@ export async function listResources(
 ): Promise<McpResource[]> {
   const [resources, templates] = await Promise.all([
     connection.listResources(MAX_RESOURCES, signal),
-    // Not every server with resources has templates, and some refuse the request.
+    // Not every server with resources has templates, and some servers refuse this request.
     connection.listResourceTemplates(MAX_RESOURCES, signal).catch(() => []),
   ]);
   signal.throwIfAborted();

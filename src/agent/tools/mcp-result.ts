@@ -5,8 +5,8 @@
  * Images, PDF documents, audio, video and links to files are passed on to the model, up to a limit. For each request,
  * models/prompt.ts decides whether the model accepts them. Every binary file that is sent with its content is also
  * saved (if the caller can save files), except images that are passed on. For each of these files, the model gets a
- * note with the type, the size and, if the file was saved, the path. In one response, this applies to at most MAX_NOTES
- * files.
+ * note with the type, the size and, if the file was saved, the path. Only the first MAX_NOTES such files of a response
+ * are saved and described.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { cutText, elide, sizeOf, UNKNOWN_MEDIA_TYPE, type JsonValue } from '../../base/index.ts';
@@ -169,7 +169,7 @@ function blobOf(mimeType: string, data: string, name?: string): BlobPart {
   };
 }
 
-/** Returns a note for the model about a file that is saved, or that the model may not get. */
+/** Saves a file if possible, and returns a note about the file for the model. */
 async function noteOf(
   { mediaType, data, name }: BlobPart,
   isPart: boolean,

@@ -32,8 +32,8 @@ export interface ServerRequest {
 }
 
 /**
- * The error response to a server's request that is not answered. The code is the one that MCP defines for a request
- * that the user rejected. It is used for all reasons.
+ * The error response to a server's request that is not answered. For all reasons, the code is the one that MCP defines
+ * for a request that the user rejected.
  */
 export class Refusal extends Error {
   readonly code = -1;

@@ -1,8 +1,8 @@
 /**
  * Calls of tools that run only as tasks (MCP 2025-11-25, "Tasks"). The server answers at once with a task. The client
  * polls the status of the task, and requests the result when the task has ended. If the task needs input, the client
- * requests the result before the task has ended. The server sends its requests for input only while this request is
- * open.
+ * requests the result before the task has ended. The server sends its requests for input only while the request for the
+ * result is open.
  */
 import { pause, type JsonObject } from '../../base/index.ts';
 import type {

@@ -39,7 +39,7 @@ export interface McpAuthorization {
   token(): Promise<string | undefined>;
   /**
    * Called when the server has refused a request. `refused` is the token of this request, or undefined if it had none.
-   * Gets a new token. Rejects if this is not possible.
+   * Must get a new token, or reject if this is not possible.
    */
   onUnauthorized(refused: string | undefined): Promise<void>;
 }

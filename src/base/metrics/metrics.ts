@@ -1,6 +1,6 @@
 /**
- * Metrics in Prometheus's text format 0.0.4. The program defines its metrics in a table. The metrics of every process
- * (process-metrics.ts) are added to them.
+ * Metrics in Prometheus's text format 0.0.4. The program defines its metrics in a table. The metrics that every process
+ * has (process-metrics.ts) are added to this table.
  *
  * Counters and histograms are updated by events. Gauges are read at each scrape. Each metric has a limited number of
  * series, so that callers cannot exhaust the memory. Further series of a counter or histogram are merged into one

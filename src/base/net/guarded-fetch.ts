@@ -22,8 +22,8 @@ export interface GuardedFetchOptions {
 /**
  * Returns a `fetch` function for an address that is not trusted. It supports a method, headers, a body of text or
  * bytes, a signal, and a streamed response. It does not follow redirects, because the credentials in the headers are
- * meant only for the original host. It returns the response with the redirect. The option `redirect` has no effect:
- * callers follow such a response at the same origin, or treat it as a failure.
+ * meant only for the original host. Instead, it returns the response with the redirect, whatever the option `redirect`
+ * is. The caller can then follow a redirect to the same origin, or treat it as a failure.
  */
 export function guardedFetch(options: GuardedFetchOptions = {}): typeof globalThis.fetch {
   const { allowNetworks, timeoutMs = RESPONSE_MS } = options;
@@ -62,10 +62,10 @@ export function guardedFetch(options: GuardedFetchOptions = {}): typeof globalTh
 
 /**
  * Returns a `fetch` function for the server at `address` and for the URLs that this server names. Requests to the
- * server's own host use the global `fetch` without a guard. Requests to any other host use `guardedFetch`, unless this
- * host and the server are both on this machine. Redirects are never followed, because the server could redirect to a
- * private address. For the server's own host, the function rejects if the option `redirect` is `error`. Otherwise it
- * returns the response with the redirect.
+ * server's own host use the global `fetch` without a guard. If the server is on this machine, so do all requests to
+ * this machine. All other requests use `guardedFetch`. Redirects are never followed, because the server could redirect
+ * to a private address. Without a guard, the function rejects if the option `redirect` is `error`. For any other value,
+ * it returns the response with the redirect.
  */
 export function fetchNamedBy(
   address: string,

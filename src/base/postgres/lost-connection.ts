@@ -12,10 +12,10 @@ export interface LostConnectionOptions {
 }
 
 /**
- * Runs `work`, and runs it again after a pause if the database cannot be reached. Rejects with the error of the last
- * attempt if `retryMs` have passed or the store is closed when the attempt fails. Rejects at once if `work` fails for
- * another reason. `isRetry` is true for all attempts but the first. An earlier attempt may have been committed, so
- * `work` must take effect only once.
+ * Runs `work`, and runs it again after a pause if the database cannot be reached. If an attempt fails after `retryMs`,
+ * or after the store was closed, rejects with the error of this attempt. Rejects at once if `work` fails for another
+ * reason. `isRetry` is true for all attempts but the first. An earlier attempt may have been committed, so `work` must
+ * take effect only once.
  */
 export async function acrossLostConnections<Result>(
   work: (isRetry: boolean) => Promise<Result>,

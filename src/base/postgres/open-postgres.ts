@@ -37,19 +37,19 @@ export function statements<Key extends string>(
 }
 
 export interface PostgresOptions {
-  /** The tables that are needed. Missing ones are created, unless `migrate` is false. */
+  /** The tables that are needed. Missing tables are created, unless `migrate` is false. */
   readonly schemas: readonly PostgresSchema[];
   /** If false, nothing is created, and missing tables are an error. Default: true. */
   readonly migrate?: boolean | undefined;
   /**
-   * If set, the opened database has its own pool with at most this number of connections. By default, the maximum is
-   * `pool_size` in the URL, or 10 without it. In this case, all parts of the process that open the same URL with the
-   * same `timeoutMs` share the pool.
+   * If set, the opened database has its own pool with at most this number of connections. If not set, all parts of the
+   * process that open the same URL with the same `timeoutMs` share a pool. The maximum size of a shared pool is
+   * `pool_size` in the URL. Default of `pool_size`: 10.
    */
   readonly poolSize?: number | undefined;
   /**
-   * Maximum time of a statement on a connection of the pool, in milliseconds. After it, the connection is closed.
-   * Default: 15 seconds.
+   * Maximum time of a statement on a connection of the pool, in milliseconds. After this time, the connection is
+   * closed. Default: 15 seconds.
    */
   readonly timeoutMs?: number | undefined;
 }
@@ -79,7 +79,7 @@ const CONNECT_MS = 5000;
 const MAX_TRIES = 10;
 const INT8 = 20;
 /**
- * Our statements find rows by index. The first two settings make PostgreSQL prefer plain index scans. Otherwise, a
+ * Our statements find rows by index. The first two settings make PostgreSQL prefer plain index scans. Without them, a
  * connection could plan a statement while a table is almost empty, and keep this plan while the table grows. Such a
  * plan may read the whole table until PostgreSQL analyzes the table again. Without the third setting, PostgreSQL may
  * plan a statement again for each call. For a page of a list in a large table, this takes longer than reading the page.

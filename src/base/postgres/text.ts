@@ -1,7 +1,7 @@
 /**
- * Escapes text that PostgreSQL cannot store. PostgreSQL refuses NUL in a text. The driver replaces a lone surrogate, so
- * two different ids could become equal. Both are escaped with U+FFFF, which is not a character. JSON text needs no
- * further escape, because JSON.stringify escapes both.
+ * Escapes text that PostgreSQL cannot store. PostgreSQL refuses NUL in a text. The driver replaces lone surrogates, so
+ * two different ids could become equal. So NUL and lone surrogates are escaped with U+FFFF, which is not a character.
+ * JSON text does not contain them, because JSON.stringify escapes them.
  */
 const ESCAPE = '\uffff';
 const SPECIAL = /[\0\uffff]|\p{Cs}/gu;

@@ -25,7 +25,7 @@ export function isDatabaseDamaged(error: unknown): boolean {
 }
 
 /**
- * Converts an error of SQLite or of the system to a StoreError. Other errors are returned unchanged.
+ * Converts an error of SQLite or of the operating system to a StoreError. Returns other errors unchanged.
  *
  *     throw toStoreError(error, file, 'write to');
  */

@@ -54,7 +54,7 @@ export function makeSelfSigned(addresses: readonly string[], now: number = Date.
     extension(OID.subjectAltName, names),
   );
   const serial = randomBytes(16);
-  // The number must be positive, and must not begin with a zero byte.
+  // The serial number must be positive, and must not begin with a zero byte.
   serial[0] = (serial[0]! & 0x3f) | 0x40;
   const toSign = sequence(
     // Version 3.
@@ -79,7 +79,7 @@ export function makeSelfSigned(addresses: readonly string[], now: number = Date.
   };
 }
 
-/** Returns the IP addresses and the host names in a certificate, in the form of `canonicalHost`, without `localhost`. */
+/** Returns the IP addresses and host names in a certificate, in the form of `canonicalHost`, without `localhost`. */
 export function addressesOf({ subjectAltName = '' }: X509Certificate): string[] {
   return [...subjectAltName.matchAll(/(?:IP Address|DNS):([\w.:-]+)/g)]
     .map(([, each = '']) => canonicalHost(each))
@@ -94,8 +94,8 @@ export function isValidFor(certificate: X509Certificate, address: string): boole
 }
 
 /**
- * Returns an IP address or a host name in the form in which a URL contains it. The zone of an IPv6 address is left out,
- * because a certificate cannot contain it. Throws a TypeError if this is neither an address nor a host name.
+ * Returns an IP address or a host name in the form that URLs use. The zone of an IPv6 address (`%eth0`) is removed,
+ * because a certificate cannot contain it. Throws a TypeError if `address` is neither an IP address nor a host name.
  */
 export function canonicalHost(address: string): string {
   const host = address.replace(/%.*$/, '');

@@ -1,6 +1,6 @@
 /**
- * The span in which the current code runs. Code that has no tracer of its own starts children of this span. If there is
- * no such span, this code starts no spans.
+ * The active span is the span in which the current code runs. Code without a tracer of its own starts its spans as
+ * children of the active span. If no span is active, such code starts no spans.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Attributes, Span, SpanOptions, Tracer } from './span.ts';
@@ -60,7 +60,7 @@ export class ActiveSpan {
         yield next.value;
       }
     } finally {
-      // As with `for await`: only a consumer that stops early closes the iterable.
+      // As in `for await`, the iterable is closed only if the consumer stops early.
       if (isOpen) await this.run(() => values.return?.());
     }
   }
@@ -72,8 +72,8 @@ const PASSING: Tracer = {
 };
 
 /**
- * Opens an iterable. Its requests belong to the trace of `traceparent`, even if there is no tracer. If a span is
- * active, they belong to this span instead.
+ * Opens an iterable. The requests that the iterable sends belong to the trace of `traceparent`, even without a tracer.
+ * If a span is already active, the requests belong to that span instead.
  */
 export function inTrace<T>(
   traceparent: string | undefined,

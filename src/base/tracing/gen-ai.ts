@@ -41,7 +41,7 @@ export const GEN_AI_OPERATIONS = {
 
 export const ERROR_TYPE = 'error.type';
 
-/** Provider names in OpenTelemetry's conventions, by our type of provider. */
+/** Maps our provider types to the provider names in OpenTelemetry's conventions. */
 const PROVIDERS: ReadonlyMap<string, string> = new Map([
   ['openai', 'openai'],
   ['anthropic', 'anthropic'],

@@ -1,4 +1,4 @@
-/** The interface for spans. It does not depend on how they are exported. */
+/** The interface for spans. It is independent of the exporter. */
 
 /** Starts spans, according to OpenTelemetry's conventions for generative AI. */
 export interface Tracer {
@@ -30,6 +30,6 @@ export interface Span {
   end(): void;
   /** Calls `work` while this span is active. Spans that are started during the call become children of this span. */
   run?<T>(work: () => T): T;
-  /** Whether another part of the process adds `traceparent` to requests by `fetch`. Two such headers are invalid. */
+  /** Whether another part of the process adds `traceparent` to `fetch` requests. If so, Parley must not add it too. */
   addsHeader?(): boolean;
 }

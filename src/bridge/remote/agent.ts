@@ -5,9 +5,9 @@
  *   const team = sequentialAgent({ name: 'team', subAgents: [planner, weather] });
  *
  * Each session has one conversation (`contextId`) with the remote agent. In each turn, the remote agent receives the
- * part of the conversation since its last turn. Its content arrives as partial events and then as one complete event.
- * Its questions become questions of the run, and the answers are sent to the same task. Aborting a run, or canceling
- * a run that waits, cancels the remote task. The run's events contain the ids of the remote task. So a run can
+ * part of the conversation since its last turn. The remote agent's output becomes partial events, then one complete
+ * event. Its questions become questions of the run, and the answers are sent to the task that asked. Aborting a run, or
+ * canceling a waiting run, cancels the remote task. The run's events contain the ids of the remote task. So a run can
  * continue after a crash, whether the remote agent is working or waiting for an answer.
  *
  * The remote agent is not trusted. Everything that it sends is used only as content. Its metadata cannot change the
@@ -49,7 +49,7 @@ export interface RemoteAgentProfile {
    * card was fetched.
    */
   readonly description?: string;
-  /** Whether a message after a completed task continues this task. By default, it starts a new task. */
+  /** Whether a message that follows a completed task continues that task. Default: false (it starts a new task). */
   readonly continues?: boolean;
   readonly limits?: RemoteLimits;
 }
@@ -88,8 +88,8 @@ export function remoteAgent(options: RemoteAgentOptions): Agent {
       const { signal } = context;
       signal.throwIfAborted();
       const open = openQuestions(context);
-      // The open questions are asked again, because a composite agent reads the questions from the events of each
-      // agent.
+      // Open questions are asked again, because a composite agent (for example `sequentialAgent`) reads the questions
+      // from the events of its sub-agents.
       for (const [id, question] of open) yield context.question(id, question);
       let turn = open.length > 0 ? undefined : nextTurn(context, name, continues);
       while (turn) {

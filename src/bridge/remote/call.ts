@@ -112,7 +112,7 @@ export class RemoteCall {
   /** Returns the error event that ends the run. */
   failure({ code, message }: RemoteAgentError): Event {
     const fields: EventFields = { error: { code, message } };
-    // If the remote agent has not responded, the event has no note, so the message is sent again in the next turn.
+    // If the remote agent has not responded, the event has no `RemoteNote`. So the next turn sends the message again.
     if (!this.#received) return this.#context.event(fields);
     const { state = 'unknown' } = this.#reading;
     return this.#keep(fields, isSettled(state) && !isInterrupted(state) ? state : 'canceled');

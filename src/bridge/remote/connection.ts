@@ -23,7 +23,7 @@ import {
 } from '../../client/index.ts';
 import type { AgentCard } from '../../protocol/index.ts';
 
-/** The request that the function in `headers` is called for. */
+/** The request for which the `headers` function is called. */
 export interface RemoteRequest {
   readonly url: string;
   readonly method: string;

@@ -5,7 +5,7 @@
  * answer, unless it repeats the artifacts. The messages of earlier statuses are thoughts. If there is no other content,
  * they are the answer.
  *
- * Each chunk is returned when it arrives. The chunks together have the complete content, with two exceptions. The
+ * Each chunk is returned when it arrives. The chunks together are the complete content, with two exceptions. The
  * remote agent may replace an artifact, and a message that was shown as a thought may become the answer. The order of
  * the chunks may differ from the complete content, because `whole` returns the thoughts first, and then one artifact
  * after another.
@@ -47,7 +47,7 @@ export class RemoteContent {
 
   /** Adds an artifact or a chunk of an artifact. Returns the new parts. */
   artifact({ artifactId, parts }: Artifact, append: boolean): ReceivedPart[] {
-    // ADK's server sends the first chunk of an artifact with `append`, so this is not an error.
+    // ADK's server sets `append` even for the first chunk of an artifact, so an unknown artifact is not an error.
     const section = this.#artifacts.get(artifactId) ?? this.#begin(artifactId);
     const received = this.#receive(parts);
     if (append) return this.#add(section, received);

@@ -45,7 +45,7 @@ export function noteOf(event: Event): RemoteNote | undefined {
   return parseNote(event.metadata?.['a2a']);
 }
 
-/** Returns the ids of this run's remote tasks that have not ended. There is at most one for each path in the run. */
+/** Returns the ids of this run's remote tasks that have not ended, at most one for each path in the run. */
 export function openTasks(events: readonly Event[], agent: string, runId: string): string[] {
   const latest = new Map<string, RemoteNote>();
   for (const event of events) {

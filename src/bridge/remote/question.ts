@@ -3,7 +3,7 @@
  *
  * Most remote agents ask in text. gemini-cli's server asks about calls (`callQuestions`). Parley's agents also send
  * their questions as data (../question.ts). Then each question keeps its kind, its text and its options, and all other
- * data is in `detail`. This data is only shown to people, because a tool of the remote agent is not one of our tools.
+ * data is in `detail`. `detail` is only shown to people, because a tool of the remote agent is not one of our tools.
  */
 import { defined, isObject, shorten, type JsonValue } from '../../base/index.ts';
 import * as z from 'zod';
@@ -89,7 +89,7 @@ export function callQuestions(calls: readonly ToolCall[]): RemoteQuestion[] {
       text: shorten(callText(call), MAX_TEXT),
       options: names,
     } as const;
-    // Even if the call is too long to be included, the detail shows that the question is the approval of a call.
+    // Even if the call is too long to be included, the detail shows that the question asks to approve a call.
     const detail = { detail: { confirmation_request: {} }, ...detailed(call) };
     return { remote, options, question: { ...question, ...detail } };
   });

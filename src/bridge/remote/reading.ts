@@ -1,6 +1,7 @@
 /**
- * Reads the events of a remote agent's turn. If the events violate the protocol, `take` throws. They must belong to one
- * task or be one message, and have one context. After the end, only a repetition of the final task is allowed.
+ * Reads the events of a remote agent's turn. If the events violate the protocol, `take` throws. Either all events
+ * belong to one task and one context, or the only event is a message. After the end of the turn, the agent may only
+ * repeat the final task.
  */
 import { RemoteAgentError, RemoteTaskGuard, type RemoteLimits } from '../../client/index.ts';
 import {
@@ -162,7 +163,7 @@ export class RemoteReading {
     return { parts: this.#stale ? [] : this.#said(state, message.parts), progress: true };
   }
 
-  /** Reads a status update of gemini-cli's server. Its calls are not content, because they are not our calls. */
+  /** Reads a status update of gemini-cli's server. The calls in it are not content, because they are not our calls. */
   #coderAgent(event: TaskStatusUpdateEvent): Taken {
     this.#waiting ??= new WaitingCalls();
     const { state, message } = event.status;

@@ -6,8 +6,8 @@
  *   flood N [BYTES] [PACE]    the same, but every chunk replaces the artifact
  *   hold                      working, then no event until the task is canceled
  *
- * PACE is the pause before each chunk. `burst` is no pause. A number is a pause in milliseconds, which is also made
- * before `completed`. The default is one turn of the event loop.
+ * PACE is the pause before each chunk: `burst` for no pause, or a number of milliseconds. With a number, there is also
+ * a pause before `completed`. Default: one turn of the event loop.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Message, type Part, uuidv7 } from '../../protocol/index.ts';

@@ -5,7 +5,7 @@
  * The kit for 1.0 has one id per behaviour (`tck-…`). The kit for 0.3 has only one such id,
  * `test-resubscribe-message-id`. For its other message ids, this kit expects that the task can be canceled or continued
  * after its first turn. These ids are `WORD-message-id-UUID`, `test-history-message-N-UUID` and `test-push-…-UUID`. For
- * them, the turn ends with input-required.
+ * these ids, the turn ends with input-required.
  *
  * The kits reuse message ids, so this agent is served without deduplication. The kit for 1.0 builds a history by
  * repeating the id that asks for input, so a repeated id makes the agent ask for input again.

@@ -4,8 +4,8 @@ import { systemCode } from '../../base/index.ts';
 export const LENT = /^(parley-a2a|zod)(\/|$)/;
 
 /**
- * Returns the URL of this program's own copy of a lent package. The published program has the copies in a folder of
- * its own (`imports` in its package.json); in the repository they are resolved like other packages.
+ * Returns the URL of this program's own copy of a package in LENT. The published program has the copies in a folder of
+ * its own (`imports` in its package.json). In the repository, these packages are resolved like other packages.
  */
 export function ownCopyOf(specifier: string): string {
   try {

@@ -1,6 +1,6 @@
 /**
- * The authentication method of `parley acp`: the keys of models are environment variables. The registry of ACP agents
- * requires an authentication method. Editors rarely use it, because the offline model works without a key.
+ * The authentication method of `parley acp`: API keys of models are read from environment variables. The registry of
+ * ACP agents requires an authentication method. Editors rarely use it, because the offline model works without a key.
  */
 import type { AcpAuthentication } from '../../acp/index.ts';
 import { ModelError } from '../../agent/index.ts';

@@ -32,9 +32,9 @@ export function acpSessions(sessions: SessionStore, allowed: readonly string[] |
 
   return {
     /**
-     * Returns the real path of the folder in which a session is opened. If a stored session has a folder, it is opened
-     * only there, because its history contains paths and commands of this folder. Throws an A2AError if the folder
-     * cannot be used, or if there is no session with this id.
+     * Returns the real path of the folder in which a session is opened. A stored session with a folder can be opened
+     * only in that folder, because its history contains paths and commands of the folder. Throws an A2AError if the
+     * folder cannot be used, or if there is no session with this id.
      */
     async folderFor({ cwd, sessionId }: Pick<Wanted, 'cwd' | 'sessionId'>): Promise<string> {
       const stored = sessionId === undefined ? undefined : await storedFolder(sessionId);

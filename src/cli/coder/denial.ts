@@ -54,13 +54,16 @@ function isAllowed(call: ToolCall, mode: ApprovalMode, { root, rules }: DenialPo
   return decide(policy, tool, args, previewOf(call), patchedBy(call)).decision === 'allow';
 }
 
-/** Returns the files that a patch changes. The details of the call contain neither several files nor old paths. */
+/**
+ * Returns the files that a patch changes. Reads them from the patch, because the details of the call contain only one
+ * file, and no old path of a moved file.
+ */
 function patchedBy({ tool_name: name, input_parameters: { patch } }: ToolCall): string[] {
   if (name !== 'apply_patch' || typeof patch !== 'string') return [];
   try {
     return patchPaths(patch);
   } catch {
-    // The tool of a remote helper may have the same name.
+    // A remote helper may have a tool with the same name, whose `patch` has another format.
     return [];
   }
 }

@@ -1,8 +1,8 @@
 /**
  * Completes file paths after `@` in a prompt. The last slash of the text separates a folder from the start of a name.
- * Lists the entries of this folder whose names have this start. If there are none, or the text has no slash, also
- * searches the folders of the workspace. The search needs at least two letters after the last slash. It finds files and
- * folders whose paths contain the typed letters in this order, and returns the best matches first.
+ * First come the entries of this folder whose names have this start. If there are no such entries, or the text has no
+ * slash, the folders of the workspace are searched too. The search needs at least two letters after the last slash. It
+ * finds files and folders whose paths contain the typed letters in this order, and returns the best matches first.
  */
 import type { Dirent } from 'node:fs';
 import { readdir, realpath } from 'node:fs/promises';
@@ -64,7 +64,7 @@ async function inFolder(root: string, above: string, begun: string): Promise<str
     .toSorted();
 }
 
-/** Returns the paths that match the letters, the best first. Of equally good ones, the nearest to the root is first. */
+/** Returns the paths that match the letters, the best first. Equally good paths are sorted by depth. */
 function bestMatches(paths: readonly string[], letters: string, limit: number): string[] {
   const wanted = letters.toLowerCase();
   const ranked: { readonly path: string; readonly rank: number; readonly depth: number }[] = [];

@@ -33,7 +33,7 @@ export const CONTINUE_FLAG = {
   ...toggle('Continue the last conversation in this folder.'),
   short: 'c',
 } as const;
-/** The error if both flags are given. */
+/** The error message if both --continue and --resume are given. */
 export const CONTINUE_AND_RESUME =
   '--continue and --resume cannot be used together: use one of them';
 

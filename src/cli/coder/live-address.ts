@@ -43,7 +43,8 @@ interface ProxyFlags {
 /**
  * Returns the addresses from the flags. `address` is the address on which the session listens from its start. It is
  * undefined if others can join only after /remote. `remoteHost` is the network address that --remote and /remote open.
- * If it is undefined, they open the address from which this machine reaches other networks or, with --public-url, none.
+ * If `remoteHost` is undefined, they open the address from which this machine reaches other networks. With --public-url
+ * and without `remoteHost`, they open no address.
  */
 export function liveAddresses(values: Values<typeof LIVE_FLAGS> & ProxyFlags): {
   readonly address: LiveAddress | undefined;
@@ -52,11 +53,11 @@ export function liveAddresses(values: Values<typeof LIVE_FLAGS> & ProxyFlags): {
   const { 'a2a-port': port, 'a2a-host': host = DEFAULT_HOST, remote } = values;
   const tokens = liveTokens(values['a2a-token']);
   const remoteHost = isLoopback(host) ? undefined : host;
-  // A proxy on this machine connects from a loopback address, and some proxies add no header that shows this. So with
-  // --public-url, every client needs a token, unless --trust-proxy is given.
+  // A proxy on this machine connects from a loopback address, and some proxies add no header that reveals the proxy. So
+  // with --public-url, every client needs a token, unless --trust-proxy is given.
   const proxied = values['public-url'] !== undefined && values['trust-proxy'] !== true;
   if (remote) {
-    // At first, the port is open only on this machine. If --a2a-host is a network address, it is opened in addition.
+    // At first, the port is open only on this machine. If --a2a-host is a network address, --remote opens it as well.
     const strict = proxied || port === undefined;
     const local = portNumber('--a2a-port', port ?? '0');
     const own = isLoopback(host) ? host : DEFAULT_HOST;
@@ -90,8 +91,8 @@ export function liveTokens(given: readonly string[]): LiveToken[] {
 }
 
 /**
- * Joins the pieces of each token. The environment variable is split at commas, which separate the tokens, but also the
- * roles inside a token.
+ * Joins the pieces of each token. The environment variable is split at all commas, although commas separate both the
+ * tokens and the roles inside a token.
  */
 function rejoined(given: readonly string[]): string[] {
   const found: string[] = [];

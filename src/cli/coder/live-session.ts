@@ -91,10 +91,10 @@ export async function openLiveSession(setup: LiveSetup) {
   // The server closes the store. If an error occurs before there is a server, the store is closed here.
   await using unserved = new AsyncDisposableStack();
   unserved.defer(() => store.close());
-  // A session is removed as a whole, so its tasks are kept until the session is removed, also by other servers.
+  // A session is removed as a whole. Until then, its tasks are kept, even by other servers that use the same store.
   await keepTasks(store, { tenant: '', owner: '', contextId: sessionId });
-  // The clients' tokens are not stored, so their webhooks must not outlive this process. A process that was killed has
-  // not removed them, so they are removed before the server can deliver anything.
+  // The clients' tokens are not stored, so the clients' webhooks must not outlive this process. If an earlier process
+  // was killed, its webhooks are still stored. They are removed here, before the server can deliver anything.
   if (setup.resume !== undefined) await removeWebhooks(store, sessionId);
   removeWebhooksAtEnd(store, sessionId, log);
   const session: { live?: Live } = {};

@@ -27,7 +27,7 @@ const SESSION_PAGE = 1000;
 const MAX_OPENED = 50;
 /**
  * A file or a task whose session does not exist is removed only if it has not changed for this time. The session of a
- * newer one may not have been stored yet.
+ * newer file or task may not have been stored yet.
  */
 const YOUNG_MS = 7 * 86_400_000;
 /** A session whose turn has not ended is removed only if the session has not changed for this time. */
@@ -73,8 +73,8 @@ interface SweepSetup extends Omit<LiveStoreOptions, 'named' | 'sessionId'> {
 
 /**
  * Removes old files of sessions that no longer exist. If `--retention` has a size, also removes the least recently used
- * sessions, so that the remaining files together are not larger than this size. Sessions that are open are kept, and
- * so are sessions whose turn has not ended, unless they have not changed for ABANDONED_MS.
+ * sessions, so that the remaining files together are not larger than this size. Open sessions are kept. A session whose
+ * turn has not ended is kept if it changed within the last ABANDONED_MS.
  */
 export async function sweepLiveStores(setup: SweepSetup): Promise<void> {
   const { environment, sessions } = setup;
@@ -111,7 +111,7 @@ async function filesIn(folder: string) {
 }
 
 /**
- * Removes the tasks of sessions that no longer exist from a store that `--store` names. Servers that use the store do not
+ * Removes tasks whose session no longer exists, for a store that `--store` names. Servers that use the store do not
  * remove the tasks of a session (`keepTasks`).
  */
 export async function removeOrphanTasks(store: TaskStore, sessions: SessionStore): Promise<void> {
@@ -133,7 +133,7 @@ export async function removeOrphanTasks(store: TaskStore, sessions: SessionStore
   }
 }
 
-/** Returns the ids of all stored sessions by their file. */
+/** Returns a map from the file of each stored session to the session's id. */
 async function sessionsByFile(
   folder: string,
   sessions: SessionStore,
@@ -148,8 +148,8 @@ async function sessionsByFile(
 
 /**
  * Removes a file whose session was not in the list of sessions. Keeps the file if it is in use, or if its tasks belong
- * to a session that exists: the list can lack a session that changed while it was read. Returns whether the file was
- * removed.
+ * to a session that exists: the list can lack a session that changed while the list was read. Returns whether the file
+ * was removed.
  */
 async function removeOrphan(
   file: string,
@@ -181,8 +181,8 @@ export async function forgetLiveStore(environment: Environment, sessionId: strin
 interface DeleteOptions extends LiveStoreOptions {
   readonly sessions: SessionStore;
   /**
-   * How long the session must be unchanged before a turn that has not ended no longer prevents the deletion. By
-   * default, such a turn always prevents it.
+   * A turn that has not ended prevents the deletion if the session changed within this time. By default, such a turn
+   * always prevents the deletion.
    */
   readonly abandonedMs?: number;
 }

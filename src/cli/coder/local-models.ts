@@ -6,8 +6,8 @@ import type { Settings } from '../../coder/settings/index.ts';
 import type { Environment } from '../program/flags.ts';
 
 /**
- * How long the start may wait for the local servers. A port without a server refuses the connection at once, so only a
- * server that hangs takes this long.
+ * How long the program may wait for the local servers when it starts. A port without a server refuses the connection at
+ * once, so only a server that hangs takes this long.
  */
 const TIMEOUT_MS = 600;
 const MAX_NAMED = 4;

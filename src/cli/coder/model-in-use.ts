@@ -9,7 +9,7 @@ export interface ModelInUse {
   readonly isNamed: boolean;
 }
 
-/** Returns the model of `--model`, of its variable or of the settings or, if none is named, the default model. */
+/** Returns the model that the flag, its variable or the settings name. If none is named, returns the default model. */
 export function modelInUse(
   flag: string | undefined,
   { model }: Pick<Settings, 'model'>,

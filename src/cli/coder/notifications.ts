@@ -1,7 +1,7 @@
 /**
- * Sends a notification to the address in `notify` of the user's settings when the agent needs the person, and when a
- * turn has ended. The address is a topic of a server like ntfy, or a webhook that takes JSON. The address comes from
- * the user's own settings, so it is trusted. The settings of a workspace have no effect here.
+ * Sends a notification when the agent needs the person, and when a turn has ended. `notify` in the user's settings
+ * contains the address: a topic of a server like ntfy, or a webhook that takes JSON. The address is trusted, because it
+ * comes from the user's own settings. The settings of a workspace have no effect here.
  */
 import { reasonOf } from '../../base/index.ts';
 import type { NotifySettings } from '../../coder/settings/index.ts';
@@ -106,7 +106,7 @@ const WORDS = {
 } as const;
 
 /**
- * Returns the text about a call. Without `details`, the text names only the tool, because servers on the way may read
+ * Returns the text about a call. Without `details`, the text names only the tool, because intermediate servers may read
  * the text.
  */
 function callText(call: ToolCall, details: boolean): string {

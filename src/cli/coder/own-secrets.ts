@@ -3,8 +3,9 @@
  *
  * The environment of commands contains neither the API keys nor Parley's variables (coder/shell/environment.ts). But a
  * command may read `/proc/$PPID/environ`, which shows the environment with which this process was started, without
- * later changes. So the values are overwritten in this memory. `process.argv` keeps its values, because Node has its own
- * copy. `process.env` keeps its values, because each value is first copied to another place in memory (`isHidden`).
+ * later changes. So the values are overwritten in this memory. `process.argv` keeps its values, because Node has a copy
+ * of its own. `process.env` keeps its values, because each value is first copied to another place in memory
+ * (`isHidden`).
  *
  * This helps only on Linux, and only for this process. The processes that started it have environments of their own.
  */

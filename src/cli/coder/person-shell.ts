@@ -7,7 +7,7 @@ import type { Environment } from '../program/flags.ts';
 
 const MAX_MINUTES = 10;
 
-/** Returns the function that runs a command in the folder. The output is limited, and so is the time. */
+/** Returns the function that runs a command in the folder. Both the output and the time are limited. */
 export function personShell(
   cwd: string,
   environment: Environment,

@@ -31,7 +31,7 @@ export function imagePathsIn(text: string, home?: string): string[] {
   );
 }
 
-/** Returns the path that a name in a prompt means. Returns undefined for an invalid URL or an unknown home folder. */
+/** Converts a match of PATH to a path. Returns undefined for an invalid URL or an unknown home folder. */
 function resolved(name: string, home: string | undefined): string | undefined {
   // Punctuation after a path without quotes belongs to the sentence.
   const trimmed = IMAGE.test(name) ? name : name.replace(/[.,;:!?)]+$/, '');
@@ -46,8 +46,8 @@ function resolved(name: string, home: string | undefined): string | undefined {
 
 /**
  * Returns the prompt with its images, or the text itself if it names no images. For an image that cannot be attached, a
- * note is added to the text, which the person and the model see. A path that cannot be read as a file, or that does not
- * end like the name of an image, is left as text.
+ * note is added to the text, so that the person and the model see the reason. A path stays plain text if it cannot be
+ * read as a file, or does not end like the name of an image.
  */
 export async function withImages(text: string): Promise<string | readonly Part[]> {
   const images: Part[] = [];

@@ -1,6 +1,6 @@
 /**
- * Prints the output of `parley -p`. The answer goes to standard output. If standard error is a terminal, progress goes
- * there.
+ * Prints the output of `parley -p`. The answer goes to standard output. Progress goes to standard error, but only if
+ * standard error is a terminal.
  */
 import type { Fact, ToolCall } from '../../protocol/development-tool/index.ts';
 import { codecOf, type StreamEvent } from '../../protocol/index.ts';
@@ -24,7 +24,7 @@ export function createPromptPrinter(format: (typeof FORMATS)[number]) {
   const printer = createFactPrinter({ answer: format === 'text', quiet: !process.stderr.isTTY });
   return {
     event(event: StreamEvent): void {
-      // The extension's events are written in the wire format of version 0.3.
+      // The extension's events are written in the wire format of A2A 0.3.
       if (format === 'stream-json') sayJson(codecOf('0.3', 'JSONRPC').encodeEvent(event));
     },
     fact: (fact: Fact) => printer.print(fact),

@@ -19,13 +19,13 @@ import { type StreamEvent, type Task, textOf } from '../../protocol/index.ts';
 const REASON = 'No person can be asked. Continue without this call, and say what was left undone.';
 /** The client name in the list of approvals. */
 const CLIENT = 'parley -p, without a person to ask';
-/** Maximum number of calls that are declined in a turn. If more calls ask, the turn is canceled. */
+/** Maximum number of calls that are declined in a turn. If more calls need an answer, the turn is canceled. */
 const MAX_DENIALS = 20;
 
 export interface TurnListener {
   event(event: StreamEvent): void;
   fact(fact: Fact): void;
-  /** Called when a call needed a confirmation and was declined. */
+  /** Called for each call that needs a confirmation, when it is declined. */
   denied(call: ToolCall): void;
 }
 

@@ -1,6 +1,6 @@
 /**
  * `/remote` and `--remote`: open the port of the live session on the local network, and make links with which other
- * devices join. Loaded when it is used for the first time.
+ * devices join. This module is loaded on first use.
  */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -51,7 +51,7 @@ export class Remote {
   #fingerprint: string | undefined;
   #tls: boolean;
   #isOpen = false;
-  /** The address for links, if --a2a-host has opened it. */
+  /** The address for links if --a2a-host has opened the port to other machines. */
   #base: string | undefined;
 
   constructor(options: RemoteOptions) {

@@ -43,7 +43,7 @@ export async function serveCoder({ values, environment }: CoderServerInput, logg
       void coder.workspaces.openRoots();
       const sweep = async () => {
         await coder.sweep();
-        // Terminals that use the same store have left the tasks of their sessions in it.
+        // Terminals that use the same store may have left the tasks of removed sessions in it.
         if (!closing) await removeOrphanTasks(store, sessions);
       };
       sweeping = sweepEveryHour(sweep, logger);
@@ -59,7 +59,8 @@ export async function serveCoder({ values, environment }: CoderServerInput, logg
 
 /**
  * Calls `sweep`, which removes old sessions, now and every hour. If the clock was set forward by mistake, all sessions
- * would look old. So after a jump nothing is removed for an hour, and the operator has time to correct the clock.
+ * would look old. So after a jump of more than an hour, nothing is removed for an hour, and the operator has time to
+ * correct the clock.
  */
 function sweepEveryHour(sweep: () => Promise<void>, logger: ServerLog): NodeJS.Timeout {
   const start = () =>

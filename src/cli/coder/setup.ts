@@ -226,7 +226,7 @@ function terminalModes(
 ): Pick<CoderOptions, 'loosest' | 'terminalModes'> {
   const loosest = terminal === true && { loosest: 'yolo' as const };
   if (shared === true && mode === 'plan') return { ...loosest, terminalModes: 'all' };
-  // If the session starts in yolo, every client that may approve calls may also choose it.
+  // If the session starts in yolo, every client that may approve calls may also choose yolo.
   const isYolo = (mode ?? settings.approval) === 'yolo';
   return loosest && !isYolo ? { ...loosest, terminalModes: 'yolo' } : {};
 }
@@ -256,7 +256,7 @@ async function settingsFor(
   return loaded;
 }
 
-/** Returns the model of sessions in folders without settings of their own. */
+/** Returns the name of the model that sessions use in folders without settings of their own. */
 export async function modelName(
   { model }: Pick<CoderFlags, 'model'>,
   environment: Environment,

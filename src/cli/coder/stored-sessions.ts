@@ -43,7 +43,10 @@ export function localSession(id: string): SessionKey {
   return { app: APP, user: LOCAL_USER, id };
 }
 
-/** Returns the session that a client names, or undefined if there is none. Clients cannot name a helper's session. */
+/**
+ * Returns the session that a client names, or undefined if there is none. A client cannot name the session of a helper
+ * (an agent that works for another session).
+ */
 export async function sessionFor(
   sessions: SessionStore,
   key: SessionKey,
@@ -109,8 +112,8 @@ export async function* sessionKeys(
 }
 
 /**
- * Yields at most `limit` sessions of a user, by default all, the most recent first. Leaves out sessions in which nothing was sent, and
- * the sessions of helpers, which are parts of other sessions.
+ * Yields the sessions of a user, the most recent first, and at most `limit` of them. Leaves out sessions in which
+ * nothing was sent, and the sessions of helpers, which are parts of other sessions.
  */
 export async function* usedSessions(
   sessions: SessionStore,
@@ -146,8 +149,8 @@ export function workspaceOf(session: Session | undefined): string | undefined {
 
 /**
  * Returns the folder in which to resume the session: its own folder or, if none is stored, the current folder `here`.
- * Throws if `--workspace` (`given`) names another folder, because a session keeps its folder, and if the folder no
- * longer exists.
+ * Throws if `--workspace` (`given`) names another folder, because a session keeps its folder. Also throws if the
+ * session's folder no longer exists.
  */
 export async function folderToResume(
   session: Session,
@@ -169,7 +172,7 @@ export async function folderToResume(
   return workspaceFolder(own);
 }
 
-/** Returns false if the folder does not exist. If this is unknown, returns true. */
+/** Returns false if the folder certainly does not exist. Returns true if it exists, or if that cannot be determined. */
 async function exists(folder: string): Promise<boolean> {
   try {
     await stat(folder);
@@ -199,8 +202,8 @@ export function sessionTitle({ events }: Session): string {
 }
 
 /**
- * Returns whether the session is a conversation. A session with nothing but commands is not, and neither is a single
- * turn of `parley -p` that was never continued.
+ * Returns whether the session is a conversation. It is no conversation if it contains only commands, or only a single
+ * turn of `parley -p`.
  */
 function isConversation({ events, state }: Session): boolean {
   const prompts = events.filter(
@@ -209,7 +212,7 @@ function isConversation({ events, state }: Session): boolean {
   return prompts.length > (state[ONE_OFF_KEY] === true ? 1 : 0);
 }
 
-/** Returns whether the content has something other than responses of tools, which also have the role of the user. */
+/** Returns whether any part is not a tool response. Tool responses also have the role of the user. */
 function isSaid(content: Session['events'][number]['content']): boolean {
   return content?.parts.some(({ kind }) => kind !== 'function-response') ?? false;
 }

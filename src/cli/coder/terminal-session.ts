@@ -1,7 +1,7 @@
 /**
  * The live session that a terminal shows. It attaches the images that a prompt names. The UI starts before the agent is
- * loaded, so the session may still be opening. Calls then wait until the session is open. If it cannot be opened, there
- * are no items, `close` does nothing, and other calls fail. The code that opens the session reports the error.
+ * loaded, so the session may still be opening. Calls wait until the session is open. If the session cannot be opened,
+ * there are no items, `close` does nothing, and other calls fail. The code that opens the session reports the error.
  */
 import type { MaybePromise } from '../../base/index.ts';
 import type { LiveClient, LiveItem, LiveSession } from '../../live/client/index.ts';

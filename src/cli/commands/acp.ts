@@ -3,7 +3,7 @@
  * `session/new` starts a session in the folder that the editor specifies. `session/load` opens a stored session in its
  * own folder. `session/list` lists the stored sessions of this user, and `session/delete` deletes one of them.
  *
- * The editor acts for the person who started it, so its MCP servers may be local programs.
+ * The editor acts for the person who started it, so the MCP servers that it configures may be local programs.
  */
 import type { LiveSession } from '../../live/client/index.ts';
 import { A2AError } from '../../protocol/index.ts';
@@ -98,8 +98,8 @@ async function run(settings: Settings): Promise<number> {
   }
 
   /**
-   * Deletes a session. Throws if it is open here, if another process has the lock of its SQLite store, or if a turn of
-   * it has not ended.
+   * Deletes a session. Throws if the session is open in this process, if another process has the lock of the session's
+   * SQLite store, or if a turn of the session has not ended.
    */
   async function remove(sessionId: string): Promise<void> {
     if (openedHere(sessionId)) throw sessionIsOpen();

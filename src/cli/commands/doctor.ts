@@ -46,7 +46,7 @@ export default defineCommand({
 
   async run({ values, typed, environment }) {
     const { store } = values;
-    // PARLEY_STORE is set for servers, and may name a store that is not in PostgreSQL.
+    // PARLEY_STORE is meant for servers. If it names a store that is not in PostgreSQL, it is ignored here.
     const isChecked = store !== undefined && (typed.has('store') || isPostgresUrl(store));
     const port = portNumber('--port', values.port ?? DEFAULT_PORT);
     const folder = dataFolder(environment);

@@ -1,8 +1,8 @@
 /**
  * `parley keys`: creates, lists, changes, rotates and revokes the API keys of a gateway. It needs access to the
- * gateway's data: to the SQLite file on the same machine, or to the PostgreSQL database. The gateway may be running. With
- * SQLite, it applies a change to the next request that it receives. With PostgreSQL, this usually takes less than a
- * second.
+ * gateway's data: to the SQLite file on the same machine, or to the PostgreSQL database. The gateway may be running.
+ * With SQLite, a change applies to the next request that the gateway receives. With PostgreSQL, the gateway usually
+ * applies a change within a second.
  */
 import { existsSync } from 'node:fs';
 import { DEFAULT_SCOPES, DEFAULT_WORKSPACE, SCOPES } from '../../gateway/index.ts';
@@ -369,8 +369,8 @@ function refused(error: A2AError): ExitError {
 }
 
 /**
- * Throws if a stored key was created with another PARLEY_SECRET_KEY or pepper file. The gateway probably uses that one,
- * and would not accept a key that is created with ours.
+ * Throws if a stored key was created with another PARLEY_SECRET_KEY or pepper file. The gateway probably uses that
+ * other secret, and would not accept a key that this process creates.
  */
 async function checkSecretKey(keys: Keys): Promise<void> {
   const count = await keys.unusable();
@@ -422,7 +422,7 @@ function printTable(items: readonly ListedKey[]): void {
   for (const line of columns([head.map(dim), ...rows])) say(line);
 }
 
-/** Returns the tokens, the amount, or both: whichever the budget limits. */
+/** Returns the tokens, the amount, or both, depending on what the budget limits. */
 function amounts(budget: Budget, { tokens = 0, amount = 0 }: Spent): string {
   const say = (number: number) => number.toLocaleString('en-US', { maximumFractionDigits: 6 });
   return [

@@ -1,7 +1,7 @@
 /**
  * `parley -p`: runs one turn of the coding agent in this process, without a UI. It uses the same handler as
- * `parley serve`, without the network. The task is stored in memory, because the task store allows one writer and a
- * server may be running. By default, the session is stored on disk, with the sessions of the server.
+ * `parley serve`, without the network. The task is stored in memory, because a task store on disk allows only one
+ * writer, and a server may be using it. By default, the session is stored on disk, with the sessions of the server.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Session, SessionStore } from '../../agent/index.ts';
@@ -176,7 +176,7 @@ interface Prompt {
   readonly piped: string;
 }
 
-/** Returns the given prompt and standard input. If `given` is `-`, nothing was typed. */
+/** Returns the given prompt and standard input. If `given` is `-`, `typed` is empty. */
 async function promptOf(given: string): Promise<Prompt> {
   const piped = await readStandardInput();
   const prompt = { typed: given === '-' ? '' : given, piped };

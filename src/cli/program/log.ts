@@ -24,7 +24,7 @@ export interface ServerLog extends Logger {
 export const LOG_LEVEL_HELP = 'trace, debug, info, warn (the default), error, fatal or silent.';
 /** The name of the log file in the data folder. */
 export const LOG_FILE = 'parley.log';
-/** Maximum size of the log file. Before a line would exceed it, the file is renamed to `parley.log.1`. */
+/** Maximum size of the log file. If a new line would exceed it, the file is first renamed to `parley.log.1`. */
 const MAX_FILE_BYTES = 5 * 1024 * 1024;
 
 /** Creates a log on standard error or, if a file is given, in that file. */
@@ -80,8 +80,8 @@ function standardError(pino: typeof import('pino').default): (line: string) => v
 }
 
 /**
- * Returns a function that writes a line to a file, synchronously too. Several processes may share the file, and each of
- * them may rename it. So the file is opened again for each line. If two processes rename the file at the same time, the
+ * Returns a function that synchronously writes a line to a file. Several processes may share the file, and each of them
+ * may rename it. So the file is opened again for each line. If two processes rename the file at the same time, the
  * earlier lines may be lost.
  */
 function logFile(file: string): (line: string) => void {
@@ -92,7 +92,7 @@ function logFile(file: string): (line: string) => void {
       try {
         renameSync(file, `${file}.1`);
       } finally {
-        // If the file cannot be renamed, it becomes larger.
+        // If the file cannot be renamed, it may exceed the maximum size.
         append(file, bytes, Infinity);
       }
     } catch {

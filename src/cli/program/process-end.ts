@@ -7,7 +7,7 @@ import { complain } from './terminal.ts';
 
 let respond = (): void => process.exit(EXIT.interrupted);
 let leave: (() => void) | undefined;
-/** Why standard output cannot be written. Node resets the `errored` of standard output before it emits the error. */
+/** The error of a failed write to standard output. Node resets `process.stdout.errored` before it emits the error. */
 let unwritten: Error | undefined;
 
 /** Replaces the action of Ctrl-C. By default, Ctrl-C ends the process. */
@@ -16,8 +16,8 @@ export function onInterrupt(what: () => void): void {
 }
 
 /**
- * Replaces the action when standard output can no longer be written. By default, this ends the process. `what` may be
- * called more than once.
+ * Replaces the action that is taken when standard output can no longer be written. By default, the process ends. `what`
+ * may be called more than once.
  */
 export function onOutputGone(what: () => void): void {
   leave = what;
@@ -29,7 +29,7 @@ export function listenForInterrupt(): void {
   process.stdout.on('error', (error) => {
     unwritten ??= error;
     const isClosed = systemCode(error) === 'EPIPE';
-    // The handler of `onProcessEnd` closes the server or restores the screen first.
+    // Throwing lets the handler of `onProcessEnd` close the server or restore the screen first.
     if (!isClosed && process.listenerCount('uncaughtException') > 0) throw error;
     if (leave) return leave();
     endIfUnwritten();
@@ -67,7 +67,7 @@ function silenceLibraries(log: ServerLog): void {
 interface ProcessEndOptions {
   /**
    * Whether the process controls the terminal screen. If so, it also ends when the terminal is closed, and it prints an
-   * uncaught error only at its end.
+   * uncaught error only when it exits.
    */
   readonly terminal?: boolean;
   /** False if another part of the program handles Ctrl-C. */
@@ -76,7 +76,7 @@ interface ProcessEndOptions {
 
 /**
  * Calls `close` once, at the first signal or uncaught error. While the process is closing, another SIGTERM or Ctrl-C
- * ends it immediately. So does an uncaught error, unless the process controls the terminal screen.
+ * ends it immediately. Without `terminal`, an uncaught error also ends it immediately.
  */
 export function onProcessEnd(
   log: ServerLog,
@@ -118,7 +118,7 @@ export function onProcessEnd(
     }
   });
   return {
-    /** The exit code, or undefined until the process is ending. */
+    /** The exit code, or undefined if the process is not ending yet. */
     get code(): number | undefined {
       return code;
     },

@@ -13,7 +13,7 @@ import { RETENTION_FLAG } from './retention.ts';
 import { TLS_FLAGS } from './tls-flags.ts';
 import { bold, cyan, dim, note, say, sayJson } from './terminal.ts';
 
-/** How long running tasks may continue after a signal before they are stopped. For gateways, this is the default. */
+/** How long running tasks may continue after a signal before they are stopped. Gateways can set another time. */
 export const DRAIN_MS = 10_000;
 
 export const SERVER_FLAGS = {
@@ -85,7 +85,7 @@ export function untilSignal(log: ServerLog): Promise<number> {
   });
 }
 
-/** Prints a note, on a terminal, if the server waits for running tasks before it ends. */
+/** If standard error is a terminal and tasks are running, prints that the server waits for them before it ends. */
 export function noteDrain(running: number, ms: number): void {
   if (running === 0 || !process.stderr.isTTY) return;
   const tasks = running === 1 ? '1 task' : `${running} tasks`;

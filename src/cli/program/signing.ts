@@ -24,7 +24,7 @@ export interface SigningSetup {
   readonly log: ServerLog;
 }
 
-/** Returns the option of `serve` for the keys. It is empty if the server makes a new key for this process. */
+/** Returns the `signing` option of `serve`. The result is empty if the server makes a new key for this process. */
 export function serverSigning({ file, memory, environment, log }: SigningSetup): {
   readonly signing?: SigningKeys;
 } {

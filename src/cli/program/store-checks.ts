@@ -16,7 +16,7 @@ import { storeErrorLine } from './store-location.ts';
 /** Maximum number of files that are checked. */
 const MAX_FILES = 20;
 const DAY_MS = 86_400_000;
-/** If a file of an earlier version has more unused space than this, the check advises to rewrite it. */
+/** If a file that an earlier version created has more unused space than this, the check advises to rewrite the file. */
 const MUCH_FREE_BYTES = 100_000_000;
 
 /** Returns checks of the task stores in the data folder, without those of terminal sessions. */

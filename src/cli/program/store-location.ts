@@ -129,7 +129,7 @@ export function storeFailure(error: StoreError): ExitError {
 }
 
 /**
- * Does the same as `storeFailure`, but adds the advice to use another store. It is for a store in a file, and not for a
+ * Does the same as `storeFailure`, but adds the advice to use another store. Used for a store in a file, but not for a
  * database that nodes share.
  */
 export function storeProblem(error: StoreError): ExitError {

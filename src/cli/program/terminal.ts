@@ -37,7 +37,7 @@ export function sayJson(value: unknown): void {
   say(jsonText(value));
 }
 
-/** Returns JSON in which every character that a terminal would act on is escaped. */
+/** Returns the value as JSON. Escapes every character that a terminal would interpret. */
 export function jsonText(value: unknown, indent?: number): string {
   return printableJson(JSON.stringify(value, null, indent));
 }

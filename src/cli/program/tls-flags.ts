@@ -1,6 +1,6 @@
 /**
- * The flags for HTTPS and proxies. They have their own file, so that the modules that `tls.ts` needs are not loaded
- * with the flags.
+ * The flags for HTTPS and proxies. They have their own file, so that loading the flags does not load the modules that
+ * `tls.ts` needs.
  */
 import { option, toggle } from './flags.ts';
 

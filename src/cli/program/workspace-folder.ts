@@ -9,7 +9,7 @@ export async function workspaceFolders(given: readonly string[]): Promise<string
   return [...new Set(await Promise.all(folders.map((folder) => workspaceFolder(folder))))];
 }
 
-/** Returns the real path of the folder to work in. Throws if several are given: `what` works in only one. */
+/** Returns the real path of the folder to work in. Throws if several are given. The error names the command `what`. */
 export async function onlyWorkspaceFolder(what: string, given: readonly string[]): Promise<string> {
   const [folder = '', ...others] = await workspaceFolders(given);
   if (others.length === 0) return folder;

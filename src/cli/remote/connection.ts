@@ -113,8 +113,8 @@ export async function open(
   const { version } = target;
   const options = { ...target, retry: RETRY };
   const plain = await connect(url, { ...options, extensions: extensions ?? [] });
-  // The development-tool extension is activated by default, so that the calls of a coding agent are shown. A required
-  // extension is not activated, because the user must name it.
+  // The development-tool extension is activated by default, so that the calls of a coding agent are shown. If the card
+  // requires the extension, it is not activated automatically, because the user must name required extensions.
   const offered = plain.card.capabilities.extensions ?? [];
   const active = offered.filter(({ uri, required }) => isCompatible(uri) && required !== true);
   const agent =

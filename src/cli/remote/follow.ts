@@ -39,8 +39,8 @@ export async function follow(
   });
   const printer = createPrinter();
   /**
-   * Returns whether the task still has this status. A replayed stream also contains questions that have been answered
-   * since.
+   * Returns whether the task still has this status. A replayed stream also contains questions that have already been
+   * answered.
    */
   async function isCurrent({ state, timestamp }: TaskStatus): Promise<boolean> {
     if (isTerminal(state) || !stream.task) return true;
@@ -93,7 +93,7 @@ function createPrinter() {
         printer.remark(`· ${state}`);
       }
     },
-    /** Prints the whole answer if nothing of it was printed, otherwise the question of a task that waits. */
+    /** Prints the whole answer if nothing was printed yet. Otherwise prints the question of a waiting task. */
     end(task: Task | undefined): void {
       if (task && !printer.any) {
         printer.write(answerOf(task));

@@ -25,8 +25,8 @@ const FLAGS: Readonly<Partial<Record<ProblemName, string>>> = {
 };
 
 /**
- * Prints the checks and returns the exit code. Only signatures of the public keys in `files` are accepted. If there are
- * no files, the keys of the agent's own server are used.
+ * Prints the checks and returns the exit code. Accepts only signatures that match a public key in `files`. Without
+ * files, accepts the keys that the agent's own server publishes.
  */
 export async function verify(
   target: Target,

@@ -11,7 +11,7 @@ export interface AgentCheck {
   readonly message: string;
   /** The kind of problem. Undefined if there is none, or if the message itself explains it. */
   readonly problem?: ProblemName | undefined;
-  /** Another origin to which the card leads, if that is the problem. */
+  /** The other origin to which the card leads. Set only for the problem `other-origin`. */
   readonly origin?: string | undefined;
 }
 

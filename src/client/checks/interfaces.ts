@@ -31,7 +31,7 @@ export interface CheckedAgent {
 
 /**
  * Returns a service for one interface of the card. Throws a ConnectionError if this client does not support the
- * interface, or if there are headers and the interface is at another origin, which must not receive them.
+ * interface. Also throws it if there are headers and the interface is at an origin that must not receive them.
  */
 export function serviceOf(agent: CheckedAgent, offer: AgentInterface): Promise<AgentService> {
   return openOffer(agent, offer, agent.optionsFor(offer));
@@ -166,7 +166,7 @@ export async function checkCapabilities(agent: CheckedAgent): Promise<AgentCheck
   ];
 }
 
-/** Returns whether the card requires credentials. They are optional if one of its requirements has no scheme. */
+/** Returns whether the card requires credentials. They are optional if a security requirement lists no scheme. */
 function requiresCredentials({ security = [] }: AgentCard): boolean {
   return (
     security.length > 0 && security.every((requirement) => Object.keys(requirement).length > 0)

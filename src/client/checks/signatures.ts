@@ -1,4 +1,4 @@
-/** Checks the signatures of a card, each by itself. */
+/** Checks the signatures of a card: one by one (`verifySignatures`), or all together (`checkSignature`). */
 import { isObject } from '../../base/index.ts';
 import { CardSignatureError, type CardSignatureProblem } from '../connection/errors.ts';
 import { type PublicJwk, readJwsHeader } from '../connection/jws.ts';
@@ -15,7 +15,7 @@ export interface SignatureResult {
   readonly outcome: 'valid' | CardSignatureProblem;
   /** The reason in words. Empty for a valid signature. */
   readonly message: string;
-  /** The address of the key set with the key of a valid signature. Undefined if the key was given in `keys`. */
+  /** For a valid signature, the address of the key set with its key. Undefined if the key was given in `keys`. */
   readonly keysAt: string | undefined;
 }
 

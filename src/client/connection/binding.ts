@@ -172,8 +172,8 @@ export function withTenant<P extends object>(params: P, tenant: string | undefin
 }
 
 /**
- * Throws if the parameters have a tenant. Called for the bindings that cannot send it, so that a request never reaches
- * another tenant than the caller's.
+ * Throws if the parameters have a tenant. Called for the bindings that cannot send a tenant. Without this check, a
+ * request could reach a tenant that the caller did not name.
  */
 export function refuseTenant(params: object): void {
   const tenant = tenantIn(params);

@@ -172,8 +172,8 @@ export function choose(found: FoundCard, preference: Preference = {}): ChosenEnd
 }
 
 /**
- * Does the same as `choose`. If `grpc` is true, gRPC is also possible. Among the interfaces of one version, it comes
- * first if the card lists it first, and otherwise last.
+ * Does the same as `choose`. If `grpc` is true, gRPC is also possible. Among the interfaces of one version, gRPC is the
+ * first choice if the card lists it first. Otherwise, gRPC is the last choice.
  */
 export function chooseAmong(
   { card, url }: FoundCard,

@@ -36,7 +36,7 @@ export interface HttpOptions {
   /** URIs of the extensions to activate in every request. */
   readonly extensions?: readonly string[] | undefined;
   /**
-   * The timeout for a unary call, and for the first event of the stream that sends a message. Heartbeats are not events.
+   * The timeout for a unary call, and for the first event of a stream that sends a message. Heartbeats are not events.
    * Default: 5 minutes. 0 means no timeout.
    */
   readonly timeoutMs?: number | undefined;
@@ -68,7 +68,7 @@ export function httpService(
 }
 
 /**
- * Sends a request to a route that an agent has in addition to the protocol, in the format of REST in 1.0. Returns the
+ * Sends a request, in the REST format of A2A 1.0, to a route that an agent has in addition to the protocol. Returns the
  * JSON of the response. If the response is an error, throws this error.
  */
 export async function askRest(asked: Ask, options: HttpOptions = {}): Promise<unknown> {

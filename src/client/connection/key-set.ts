@@ -80,7 +80,7 @@ export class RemoteKeySet {
 
   /** Returns the keys. Fetches them first if they were never fetched or are too old. Throws if that fails. */
   async keys(): Promise<readonly PublicJwk[]> {
-    // A request that failed a moment ago is not repeated. Its error is thrown again.
+    // If the last request failed less than MIN_AGE_MS ago, it is not repeated, and its error is thrown again.
     if (performance.now() - this.#fetchedAt >= MAX_AGE_MS) {
       await (this.#isRecent() ? this.#request : this.#load());
     }
@@ -88,8 +88,8 @@ export class RemoteKeySet {
   }
 
   /**
-   * Fetches the keys again after a signature did not match, because the signer may have a new key. Returns undefined if
-   * the set was requested a moment ago or cannot be fetched.
+   * Fetches the keys again after a signature did not match, because the signer may have a new key. If a request is in
+   * progress, waits for it. Returns undefined if the set was requested less than MIN_AGE_MS ago or cannot be fetched.
    */
   async newKeys(): Promise<readonly PublicJwk[] | undefined> {
     if (this.#isRecent() && !this.#loading) return undefined;

@@ -32,8 +32,8 @@ export interface Request {
 const MAX_REDIRECTS = 5;
 
 /**
- * The lifetime of a request or of a whole conversation. It ends when one of the given signals is aborted, after a
- * timeout, or when `end` is called. Then `signal` is aborted with the reason.
+ * The lifetime of one request, or of several requests that belong together. It ends when one of the given signals is
+ * aborted, after a timeout, or when `end` is called. At its end, `signal` is aborted with the reason.
  */
 export class Lifetime {
   readonly #controller = new AbortController();
@@ -92,7 +92,7 @@ export class Lifetime {
     if (waiting) this.#lastSign = performance.now();
   }
 
-  /** Sets the timer for the timeout that comes first, unless the timer already fires earlier. */
+  /** Sets the timer for the timeout that comes first. Keeps the current timer if it fires earlier or at that time. */
   #arm(now: number): void {
     const at = Math.min(this.#idleEnd(now), this.#total?.at ?? Infinity);
     if (at === Infinity || (this.#timer !== undefined && this.#firesAt <= at)) return;
@@ -121,8 +121,8 @@ export class Lifetime {
   }
 
   /**
-   * Returns the error to throw. If the lifetime has ended, this is the reason of its end. Otherwise, one of our own
-   * errors is returned unchanged, and any other error is converted by `otherwise`.
+   * Returns the error to throw. If the lifetime has ended, returns the reason of its end. Otherwise, returns one of our
+   * own errors unchanged, and converts any other error with `otherwise`.
    */
   explain(error: unknown, otherwise: (cause: unknown) => Error): unknown {
     if (this.signal.aborted) return this.signal.reason;
@@ -257,7 +257,7 @@ function rootMessage(error: unknown): string {
   return inner.message || ('code' in inner ? String(inner.code) : inner.name);
 }
 
-/** Reads the body as text. Throws if it is larger than `maxBytes` or breaks off, and then ends the lifetime. */
+/** Reads the body as text. If the body is larger than `maxBytes` or breaks off, ends the lifetime and throws. */
 export async function readBodyText(
   response: Pick<Response, 'body' | 'url'>,
   maxBytes: number,

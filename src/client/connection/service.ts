@@ -70,7 +70,7 @@ export interface ServiceOptions {
 
 const JSON_TYPES = 'application/json, application/a2a+json';
 
-/** Sends a request, and returns its result, which is not decoded yet. If the response is an error, throws this error. */
+/** Sends a request and returns the result, which is not decoded yet. If the response is an error, throws this error. */
 export async function askOnce(options: ServiceOptions, asked: Ask, call: Call): Promise<unknown> {
   const { binding, transport } = options;
   const response = await transport.whole(requestOf(options, asked, call, JSON_TYPES), call);
@@ -142,8 +142,8 @@ export function createHttpService(options: ServiceOptions): AgentService {
         return items;
       } catch (error) {
         const unknown = 'head' in opened && isUnknownRoute(error, opened.head, ask);
-        // If both methods are unknown, the error of the method that was tried first is kept. Usually this is the method
-        // that the specification prefers.
+        // If the server knows neither method, the error of the first attempt is thrown. The first attempt usually uses
+        // the method that the specification prefers.
         if (!unknown || refusal === undefined) refusal = error;
         if (!unknown) break;
       }

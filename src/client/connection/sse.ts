@@ -27,7 +27,7 @@ export class SseLimitError extends Error {
   }
 }
 
-/** Takes the stream's next chunk and returns the events that it completes. */
+/** Takes the stream's next chunk and returns the events that this chunk completes. */
 export type SseParser = (chunk: Uint8Array | string) => SseEvent[];
 
 const SPACE = 32;
@@ -36,10 +36,10 @@ const BYTE_ORDER_MARK = 0xfeff;
 
 /**
  * Makes a parser for one stream. `maxEventBytes` limits the part of an unfinished event that is kept in memory. The
- * size is counted in UTF-16 units. Their number never exceeds the number of bytes in UTF-8.
+ * size is measured in UTF-16 units. A text never has more UTF-16 units than bytes in UTF-8.
  */
 export function createSseParser(maxEventBytes = Number.POSITIVE_INFINITY): SseParser {
-  /** Created for the first chunk of bytes, because the gateway passes nearly all chunks as text. */
+  /** Created for the first chunk of bytes. Not needed if all chunks are text. */
   let decoder: InstanceType<typeof TextDecoder> | undefined;
   let started = false;
   let afterReturn = false;

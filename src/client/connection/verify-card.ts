@@ -16,8 +16,9 @@ import { fetchKeySet, KEY_SET_PATH } from './key-set.ts';
 import { credentialOrigin } from './request.ts';
 
 /**
- * The keys whose signatures are accepted: the public keys in `keys`, and the keys at the addresses in `jwks`. One of
- * them is required. With `true`, only keys that the agent's own origin publishes are accepted.
+ * The trusted keys, with which a card may be signed: the public keys in `keys`, and the keys at the addresses in
+ * `jwks`. At least one of the two fields is required. With `true`, only keys that the agent's own origin publishes are
+ * accepted.
  */
 export type CardTrust =
   | true
@@ -40,12 +41,12 @@ export interface VerifiedCard {
 
 /** Maximum number of signatures that are tried. */
 const MAX_SIGNATURES = 16;
-/** Maximum number of keys of a fetched set that are tried for a signature. All keys of the caller are tried. */
+/** Maximum number of keys of a fetched set that are tried for a signature. All keys in `CardTrust.keys` are tried. */
 const MAX_FETCHED_KEYS = 4;
 
 /**
- * Throws a TypeError for an object without keys. Such an object does not mean `true`: the keys may be missing by
- * mistake, for example if a variable is not set.
+ * Throws a TypeError for an object without `keys` and `jwks`. They may be missing by mistake, for example if a variable
+ * is not set, so such an object does not mean `true`.
  */
 export function checkTrust(trust: CardTrust): void {
   if (trust === true || trust.keys || trust.jwks) return;
@@ -143,7 +144,7 @@ type Place =
   | { readonly keys?: undefined; readonly jku: string };
 
 /**
- * Returns the places at which to look for the key. The address in a signature is used only with `true`, and only if the
+ * Returns the places at which to look for the key. The address in a signature is used only if `trust` is `true` and the
  * address has the origin of the card.
  */
 function placesOf({ jku }: JwsHeader, cardUrl: string, trust: CardTrust): Place[] {

@@ -51,7 +51,9 @@ export interface FollowOptions {
   readonly streams: boolean;
   readonly from: MessageStart | TaskStart;
   readonly retry?: RetryOptions | undefined;
-  /** Whether to fetch the task repeatedly when its events are unavailable. Otherwise the follower throws. */
+  /**
+   * Whether to fetch the task repeatedly when its events are unavailable. If false, the follower throws in this case.
+   */
   readonly polls?: boolean | undefined;
 }
 
@@ -64,9 +66,10 @@ export interface MessageStart {
    */
   readonly resend: (error: ConnectionError, failures: number) => boolean;
   /**
-   * Whether to fetch the existing task that the message is for, and to continue from it. It is fetched if it is unclear
-   * whether the message arrived, or if the agent refuses the message, because the task may have ended. If this option
-   * is not set, the follower throws instead, so that the caller can send the message again.
+   * Whether to fetch the existing task that the message is for, and to continue from it. The follower fetches the task
+   * if it is unclear whether the message arrived. It also does so if the agent refuses the message, because the task
+   * may have ended. If this option is not set, the follower throws instead, so that the caller can send the message
+   * again.
    */
   readonly checksTask?: boolean;
 }
@@ -104,27 +107,29 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<Stream
 
 /**
  * Opens one connection at a time. The caller reads the items of the connection, passes each item to `accepts`, and
- * reports an error with `failed`. The gateway uses this class directly, because an additional generator would double
- * the time for an event.
+ * reports an error with `failed`. The gateway uses this class without `followTask`, because a further generator would
+ * double the time per event.
  */
 export class TaskFollower {
   readonly #options: FollowOptions;
   #step: 'send' | 'subscribe' | 'poll' | 'end';
   /** The id with which the task is fetched and subscribed to. */
   #taskId: string | undefined;
-  /** Whether `#taskId` is the execution id of a command. Its events have the id of a task. */
+  /**
+   * Whether `#taskId` is the execution id of a live session's message. Its events have the session's task id instead.
+   */
   readonly #isExecution: boolean;
   /** The task id of the events. Undefined if it is not known yet. */
   #source: string | undefined;
-  /** Whether the next event may belong to another task (`QUEUED_KEY`, `EXECUTION_PREFIX`). */
+  /** Whether the task id of the next event may differ from `#source` (see `QUEUED_KEY` and `EXECUTION_PREFIX`). */
   #mayMove = false;
   #lastSeq: number | undefined;
   /** False if an event has shown that the server's event ids are not sequence numbers. */
   #numbered = true;
   #state: TaskState | undefined;
   /**
-   * What may follow the last event: `more` events, none until the user acts (`settled`), or none in its stream
-   * (`nothing`).
+   * What may follow the last received event. `more`: further events. `settled`: no event until the user acts.
+   * `nothing`: no event in the same stream.
    */
   #rest: 'more' | 'settled' | 'nothing' = 'more';
   #started = false;
@@ -207,7 +212,7 @@ export class TaskFollower {
       }
     }
     this.#started = true;
-    // A snapshot alone does not count as progress. Otherwise the follower would reconnect forever to a server that
+    // A snapshot alone does not count as progress. If it did, the follower would reconnect forever to a server that
     // always sends a snapshot and disconnects.
     if (!this.#first || event.kind !== 'task') this.#failures = 0;
     this.#first = false;
@@ -295,8 +300,8 @@ export class TaskFollower {
   }
 
   /**
-   * Waits until the next connection may be opened, and returns `connect`. If no connection is needed, returns the last
-   * item, or undefined if there is none.
+   * Waits until the next connection may be opened, and returns `connect`. If no further connection is needed, returns
+   * the last item to yield, or undefined if there is no such item.
    */
   async #afterConnection(): Promise<StreamItem | 'connect' | undefined> {
     const { signal, retry = {}, from, polls = false } = this.#options;
@@ -336,8 +341,8 @@ export class TaskFollower {
   }
 
   /**
-   * Chooses the next step after a connection. Returns the task if it is settled and only has to be delivered. Throws if
-   * the task cannot be followed any further.
+   * Chooses the next step after a connection. Returns the task as the last item if the task is settled. Throws if the
+   * task cannot be followed any further.
    */
   async #recover(error: Error | undefined): Promise<StreamItem | undefined> {
     const id = this.#taskId;
@@ -396,7 +401,7 @@ export class TaskFollower {
     this.#step = 'poll';
   }
 
-  /** Returns the task if it has ended. Otherwise throws the refusal. */
+  /** Returns the task if it has ended. If the task has not ended, throws the refusal. */
   async #endedTask(refused: A2AError): Promise<StreamItem> {
     const { service, call, signal } = this.#options;
     const params = { id: this.#taskId ?? '', historyLength: 0 };

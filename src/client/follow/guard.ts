@@ -1,6 +1,6 @@
 /**
  * Checks that all events of a remote agent belong to one task and one context, and are within the limits. Throws a
- * RemoteAgentError otherwise.
+ * RemoteAgentError if a check fails.
  */
 import type { Part } from '../../protocol/index.ts';
 import { RemoteAgentError } from '../connection/errors.ts';
@@ -62,7 +62,10 @@ export class RemoteTaskGuard {
     if (count > maxArtifacts) throw tooMuch(`it sent more than ${maxArtifacts} artifacts`);
   }
 
-  /** Checks the parts of one message or chunk. `isNew` is false for a repetition, whose length is not counted again. */
+  /**
+   * Checks the parts of one message or chunk. If `isNew` is false, the parts repeat earlier content, so their length is
+   * not added to the total.
+   */
   parts(parts: readonly Part[], isNew = true): void {
     const { maxParts, maxPartLength } = this.#limits;
     if (parts.length > maxParts) throw tooMuch(`it sent more than ${maxParts} parts at once`);

@@ -71,8 +71,9 @@ export async function* untilLastEvent(
 }
 
 /**
- * Returns whether the event is a failure, which is accepted even if it has another task id. If an agent throws an error
- * in a stream that starts a task, the server of the JavaScript SDK 0.3 sends the failure with a random task id.
+ * Returns whether the event reports the failure of a task. Such an event is accepted even with another task id. The
+ * reason is the server of the JavaScript SDK 0.3. If an agent throws an error in a stream that starts a task, this
+ * server sends the failure with a random task id.
  */
 export function isFailedUpdate(event: StreamEvent): event is TaskStatusUpdateEvent {
   return event.kind === 'status-update' && event.status.state === 'failed';
@@ -87,7 +88,7 @@ export function settles(event: StreamEvent): boolean {
 
 /**
  * Returns whether this is the last event of a stream. A snapshot of a task that waits for an answer is not the last
- * event, because the stream that sends the answer may start with this snapshot.
+ * event. A stream that is opened with the answer may start with this snapshot.
  */
 export function isLastEvent(event: StreamEvent): boolean {
   return event.kind === 'task' ? isTerminal(event.status.state) : settles(event);

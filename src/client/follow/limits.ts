@@ -10,7 +10,7 @@ export interface RemoteLimits {
   /** Maximum size of one event in bytes. Not checked if you provide your own `client`. */
   readonly maxEventBytes?: number;
   readonly maxEvents?: number;
-  /** Maximum length of the text, base64 and JSON of all parts together. */
+  /** Maximum length of all parts together, in characters of text, base64 and JSON. */
   readonly maxContentLength?: number;
   /** Maximum length of one text, of the base64 of one file, or of the JSON of one data part. */
   readonly maxPartLength?: number;
@@ -60,7 +60,7 @@ export function remoteLimits(given: RemoteLimits = {}): Required<RemoteLimits> {
 
 /** Ends the lifetime after `totalMs`, or after `quietMs` without new data. */
 export function limitTime(lifetime: Lifetime, limits: Required<RemoteLimits>): void {
-  // `quietMs` is usually shorter than `totalMs`. If it is set first, one timer serves both.
+  // `quietMs` is usually shorter than `totalMs`. If the shorter limit is set first, one timer serves both limits.
   limitSilence(lifetime, limits);
   const { totalMs } = limits;
   lifetime.totalTimeout(

@@ -176,7 +176,7 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
         yield { event: read(event), seq };
       }
     } catch (error) {
-      // A server ends its streams with this status when it stops. The task can be subscribed to again.
+      // A server that stops ends its streams with `unavailable`. The client can subscribe to the task again.
       const isInterrupted = begun && error instanceof A2AError && error.kind === 'unavailable';
       if (!isInterrupted) throw error;
       throw new ConnectionError('broken', `the stream of ${url} broke off`, { cause: error });
@@ -201,7 +201,10 @@ function notSupported(version: string): A2AError {
   return new A2AError('methodNotFound', `A2A ${version} has no such method over gRPC`);
 }
 
-/** Makes the connections to the agent, with pings if silence is limited. They are closed when the signal is aborted. */
+/**
+ * Makes the connections to the agent. They send pings, except if `idleTimeoutMs` is 0. An abort of the signal closes
+ * them.
+ */
 function sessionsFor(url: string, options: GrpcOptions): Http2SessionManager {
   const { guard, signal, idleTimeoutMs = IDLE_MS } = options;
   const pings = idleTimeoutMs > 0 ? { pingIntervalMs: idleTimeoutMs / 2 } : {};

@@ -21,7 +21,7 @@ import type { Message } from '../../protocol/index.ts';
 const KEY = 'coder.approvals';
 const MAX_CALL = 2000;
 const MAX_WORDS = 1000;
-/** Maximum number of a helper's calls that are recorded in its state. */
+/** Maximum number of calls that are recorded in the state of a helper (a subagent). */
 const MAX_NOTED = 50;
 /** Maximum length of each text in a line of a list. */
 const MAX_SHOWN = 200;

@@ -37,8 +37,8 @@ const AskedRequest = z.object({
 });
 
 /**
- * Returns the `detail` of the question that asks whether this call is allowed. An option that adds rules is offered only
- * if `suffices` returns true for these rules. The default of `fingerprint` is that of the preview.
+ * Returns the `detail` of the question that asks whether this call is allowed. An option that adds rules is offered
+ * only if `suffices` returns true for these rules. By default, `fingerprint` is the fingerprint of the preview.
  */
 export function detailFor(
   call: CallToApprove,

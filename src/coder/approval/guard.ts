@@ -60,13 +60,13 @@ export interface GuardOptions extends Modes {
 export const MODE_KEY = 'coder.approval';
 /** The modes, strictest first. */
 const BY_STRICTNESS: readonly ApprovalMode[] = ['plan', 'ask', 'auto-edit', 'yolo'];
-/** Maximum number of calls per tool for which `allowed` has a reason. */
+/** Maximum number of calls in `allowed`, per tool. */
 const MAX_ALLOWED = 256;
 /** Maximum number of cached previews per tool. */
 const MAX_PREVIEWS = 16;
 /**
- * The fingerprint in the question about a change that was not shown because it fails. It is the fingerprint of no file,
- * so the change is not made even if it no longer fails.
+ * The fingerprint for a change that the question cannot show, because its preview fails. No file has this fingerprint.
+ * So the change is not made, even if it would succeed later.
  */
 const NOT_SHOWN = 'not shown';
 
@@ -171,7 +171,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     },
   };
 
-  /** Returns the question about a call. It offers only permissions with which the call would need no approval. */
+  /** Returns the question about a call. An option that adds rules is offered only if these rules allow the call. */
   function question(
     args: JsonObject,
     policy: Policy,
@@ -187,9 +187,9 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
   }
 
   /**
-   * Returns the question about an edit that fails, if a rule asks before its files are read. The error may quote the
-   * files, so the model gets it only if a person agrees. Without this question, the model could also find out what a
-   * file contains by trying edits.
+   * Returns the question about an edit whose preview fails, if a rule requires approval to read the edit's files. The
+   * error may quote the files, so the model gets it only if a person agrees. Without this question, the model could
+   * also find out what a file contains by trying edits.
    */
   function failingEdit(
     args: JsonObject,
@@ -219,8 +219,8 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
 
   /**
    * Returns the environment for a call that runs without approval because it only reads, or undefined for any other
-   * call. If the tool has `readOnly`, a call without approval is checked again, because earlier calls may have changed
-   * files or settings since it was allowed. Throws if the call is now denied or needs approval.
+   * call. If the tool has `readOnly`, a call that was allowed without approval is checked again, because earlier calls
+   * may have changed files or settings. Throws if the call is now denied or needs approval.
    */
   async function readOnlyRun(
     args: JsonObject,
@@ -233,10 +233,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     throw new ToolError('denied', message);
   }
 
-  /**
-   * Returns the verdict, unless the call is denied. If it is denied, drops its preview, which has the key `key`, and
-   * throws.
-   */
+  /** Returns the verdict if the call is not denied. If the call is denied, deletes its preview (`key`) and throws. */
   function refuse(verdict: Verdict, key?: string): Verdict {
     if (verdict.decision !== 'deny') return verdict;
     if (key !== undefined) previews.delete(key);
@@ -271,8 +268,8 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     const rules = grantFrom(option, call);
     if (rules.length === 0) return;
     if (!saves(option)) return addGrants(state, rules);
-    // A saved rule applies at once in all sessions of this process. It is not added to the session too, so that it can
-    // be removed from any session.
+    // A saved rule applies at once in all sessions of this process. It is not also added to this session's rules, so
+    // that a person can remove it in any session.
     for (const rule of rules) await options.saveRule({ ...rule, workspace: root });
   }
 }

@@ -2,13 +2,13 @@
  * The options for a call that needs approval, and the rules that each option adds.
  *
  * For the shell, "Always allow" applies to the exact commands of the line. It is offered only if the commands assign no
- * variables and all their words are literal, because a rule for an exact command cannot match anything else. It is not
- * offered if something else decides what the commands do (shell/permitted.ts), if the line writes files, or if it has
- * more than MAX_COMMANDS commands. For a few commands, "Always allow" can also apply to the first words, as in `npm
+ * variables and all their words are literal. A rule for an exact command cannot match other commands. "Always allow" is
+ * not offered if something else decides what the commands do (shell/permitted.ts), if the line writes files, or if it
+ * has more than MAX_COMMANDS commands. For a few commands, "Always allow" can also apply to the first words, as in `npm
  * test`. The name of the option shows these words. For other tools, "Always allow" can apply to a file, a host, a
- * helper, the whole tool or an MCP server. It is not offered for a host, an MCP tool or an MCP server whose name has a
- * special meaning in a pattern, because the rule would also match other names. No option is offered whose rules would
- * be invalid (`grantFrom`).
+ * helper, the whole tool or an MCP server. It is not offered for a host, an MCP tool or an MCP server if the name
+ * contains a wildcard (`*` or `?`), because the rule would also match other names. An option is not offered if one of
+ * its rules would be invalid (`grantFrom`).
  */
 import { defined, type JsonObject } from '../../base/index.ts';
 import type { ConfirmationOption, FileDiff } from '../../protocol/development-tool/index.ts';
@@ -45,7 +45,7 @@ type OptionId =
 
 /** Maximum number of commands in a command line for which "Always allow" is offered. */
 const MAX_COMMANDS = 8;
-/** Maximum number of rules of an option with prefixes. Its name lists all of them. */
+/** Maximum number of rules of an option with prefixes. The name of the option lists all these rules. */
 const MAX_PREFIXES = 3;
 
 /** A call that needs approval. */
@@ -88,8 +88,7 @@ function addsRules(optionId: string): boolean {
 }
 
 /**
- * Returns the MCP server of a call. Returns undefined for other calls, and if the server's name has a special meaning
- * in a pattern.
+ * Returns the MCP server of a call. Returns undefined for other calls, and if the server's name contains a wildcard.
  */
 function serverOf(preview: Preview): string | undefined {
   return preview.kind === 'mcp' && isLiteralName(preview.server) ? preview.server : undefined;
@@ -152,8 +151,8 @@ function narrowRules({ tool, args, preview, root }: CallToApprove): PolicyRule[]
 }
 
 /**
- * Returns the name of a tool in rules. If the name that the model sees is shortened, it may have lost its `__`, and a
- * rule with it would be invalid. The full name replaces it if only one tool can have this full name: `a__b__c` may be a
+ * Returns the name of a tool in rules. The model may see a shortened name. If this name has lost its `__`, a rule with
+ * it would be invalid, so the full name is used. The full name is not used if two tools can have it: `a__b__c` may be a
  * tool of the server `a` or of the server `a__b`.
  */
 function ruleName({ name, fullName = name }: Subject): string {
@@ -179,8 +178,9 @@ function prefixRules({ tool, args, root }: CallToApprove): PolicyRule[] | undefi
 }
 
 /**
- * Returns the rules with the pattern of each command of the line. Returns undefined if a command has no pattern, or if
- * the line is empty, has too many commands, writes files or cannot be parsed, or if permissions may not apply to it.
+ * Returns the rules with the pattern of each command of the line. Returns undefined if a command has no pattern or
+ * cannot be described by a rule. Also returns undefined if the line is empty, has too many commands, writes files or
+ * cannot be parsed.
  */
 function shellRules(
   args: JsonObject,

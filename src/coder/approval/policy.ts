@@ -2,17 +2,17 @@
  * Decides whether a call is allowed, needs a person's approval, or is denied.
  *
  * The last rule that matches decides, and if no rule matches, the mode decides. Two modes override rules. Plan mode
- * denies all calls whose effect is not `read` or `talk`, even if a rule allows them. Yolo mode allows calls for which a
- * rule asks, unless another rule may deny them. Built-in rules come first, then the rules of the settings. The
- * permissions that people add with "Always allow" are weaker than rules (verdict.ts).
+ * denies all calls except those with the effects `read` and `talk`, even if a rule allows them. Yolo mode allows calls
+ * for which a rule asks, but not calls that another rule denies or may deny. Built-in rules come first, then the rules
+ * of the settings. The permissions that people add with "Always allow" are weaker than rules (verdict.ts).
  *
  * The meaning of a rule's pattern depends on the tool. For the shell, the pattern is the first words of a command
  * (shell/command-pattern.ts). For tools with paths, it is a glob relative to the workspace. For `fetch_url`, it is a
  * host. For `task`, it is the name of a helper. Each part of a call, such as a command of a line or a file of a patch,
- * gets its own decision. The strictest decision counts: `deny`, `ask`, no rule, `allow`, in this order. So rules allow a
- * call only if they allow each of its parts, and the mode decides only if no rule asks about a part or denies it. A rule
- * with a pattern never allows a command line that cannot be parsed, or whose redirections write files or read files
- * outside the workspace.
+ * gets its own decision. The strictest decision counts: `deny` is the strictest, then `ask`, then no rule, then
+ * `allow`. So rules allow a call only if they allow each of its parts. The mode decides only if no rule asks about a
+ * part or denies it, and at least one part has no rule. A rule with a pattern never allows a command line that cannot
+ * be parsed. The same applies if the line's redirections write files, or read files outside the workspace.
  */
 import { realpathSync } from 'node:fs';
 import { trimEndOf, wordIssue, type JsonObject } from '../../base/index.ts';
@@ -91,7 +91,7 @@ const TOOLS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Edits in these folders need approval even in auto-edit mode, unless a later rule allows them. They could change
+ * Edits in these folders need approval even in auto-edit mode. A later rule can allow them. Such edits could change
  * Parley's own settings, or programs that run later.
  */
 const BUILT_IN: readonly PolicyRule[] = ['write_file', 'edit', 'apply_patch'].flatMap((tool) =>
@@ -172,8 +172,8 @@ export function decide(
 }
 
 /**
- * Returns whether a call needs approval because it edits files, given as `files`, for which a rule asks before they are
- * read. The error of such a call must not be shown to the model before a person agrees.
+ * Returns whether a call needs approval because it edits `files`, and a rule requires approval to read one of them. The
+ * model must not see an error of such a call before a person agrees.
  */
 export function asksToRead(
   policy: Policy,
@@ -186,8 +186,8 @@ export function asksToRead(
 }
 
 /**
- * Returns the decision of the rules for `read_file` about a call that edits files, if they deny or ask. The errors of
- * such an edit could quote the old content. This does not apply to `write_file`.
+ * Applies the rules for `read_file` to a call that edits files, because an error of the edit could quote the old
+ * content. Returns their decision if it is `deny` or `ask`. Calls of `write_file` are not affected.
  */
 function readingVerdict(
   policy: Policy,
@@ -213,7 +213,8 @@ function applicableTo(
 
 /**
  * Returns the rules that decide which files a call of this tool may show to the model. These are the rules for
- * `read_file`. A permission for the tool counts only if the rule is also about the tool, as a rule for `*` is.
+ * `read_file`. A permission for the tool also answers a rule that asks, but only if this rule applies to the tool too,
+ * as a rule for `*` does.
  */
 function readingRules(policy: Policy, tool: Subject): Applicable {
   const reading = applicableTo(policy, { name: READ_TOOL });
@@ -222,13 +223,14 @@ function readingRules(policy: Policy, tool: Subject): Applicable {
 
 /**
  * Returns a function that takes the real path of a file or folder. The function returns whether the result of a tool
- * may contain it. Returns undefined instead if the result may contain all files, or if the tool has another effect than
- * `read`. The rules for the tool and those for `read_file` apply. `answered` says which rules that ask do not count:
+ * may contain this file or folder. Returns undefined instead if the result may contain all files, or if the tool's
+ * effect is not `read`. The rules for the tool and the rules for `read_file` apply. `answered` says which rules that
+ * ask are ignored:
  *
- * - `none`: all of them count.
- * - `tool`: those about the tool do not count, because a person has approved the call. Rules that ask only about
+ * - `none`: no rule is ignored.
+ * - `tool`: rules about the tool are ignored, because a person has approved the call. Rules that ask only about
  *   `read_file` still count, because the person was not asked about these files.
- * - `all`: none of them counts, because a person who may approve calls has named the file or folder.
+ * - `all`: all rules that ask are ignored, because a person who may approve calls has named the file or folder.
  */
 export function resultFilter(
   policy: Policy,
@@ -265,7 +267,7 @@ export function resultFilter(
 
 /**
  * Returns a function that takes the real path of a file. The function returns whether the rules for `read_file` allow
- * the model to get it without approval. Returns undefined if they allow all files.
+ * the model to get the file without approval. Returns undefined if the rules allow all files.
  */
 export function fileFilter(policy: Policy): ((file: string) => boolean) | undefined {
   return resultFilter(policy, { name: READ_TOOL, effect: 'read' }, 'none');
@@ -288,7 +290,7 @@ export const READS_ONLY: Verdict = {
   reason: 'the command only reads files of the workspace',
 };
 
-/** Returns whether commands need approval in this mode, unless they only read or a rule allows them. */
+/** Returns whether this mode requires approval for commands that do more than read and that no rule allows. */
 export function asksForCommands({ mode }: Policy): boolean {
   return mode === 'ask' || mode === 'auto-edit';
 }
@@ -434,7 +436,7 @@ function pathMatcher(pattern: string): ((file: string) => boolean) | undefined {
   }
 }
 
-/** Returns the function with its results kept, for the many files of one result. */
+/** Returns the function with a cache, because one result may contain many files. */
 function remembered<T>(make: (pattern: string) => T): (pattern: string) => T {
   const made = new Map<string, T>();
   return (pattern) => {

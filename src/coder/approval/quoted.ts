@@ -1,6 +1,6 @@
 /**
- * Quoted text parts: text that the sender of a message did not write, such as the content of a pipe. Such a part is only
- * text for the model. It has no mentions, it is not a command, and it never answers a question.
+ * Quoted text parts: text that the sender of a message did not write, such as the content of a pipe. Such a part is
+ * only text for the model. It has no mentions, is not a command, and never answers a question.
  */
 import { textOf, type Part, type TextPart } from '../../protocol/index.ts';
 

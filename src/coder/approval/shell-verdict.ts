@@ -32,7 +32,7 @@ export function shellVerdict(
   });
   const worst = strictest(each);
   if (worst?.decision === 'deny') return worst;
-  // In another folder, the path of a redirection leads to another file.
+  // If a command may run in another folder, the path of a redirection may lead to a file outside the workspace.
   const isMoved = leavesRoot(line, root);
   const outside = reads.filter((file) => isMoved || !staysInside(file, root));
   const redirects = writes.length > 0 || outside.length > 0;
@@ -57,14 +57,14 @@ function isWhole({ pattern }: PolicyRule): boolean {
   return pattern === undefined;
 }
 
-/** Leaves out the permissions for some commands. Those for all command lines remain. */
+/** Removes the permissions that have a pattern. Permissions for all command lines remain. */
 function withoutPatterns(applicable: Applicable): Applicable {
   return { ...applicable, grants: applicable.grants.filter(isWhole) };
 }
 
 /**
- * Returns the decision about a command. If it is uncertain whether a rule matches, the rule asks, and the rules before
- * it count too.
+ * Returns the decision about a command. If it is uncertain whether a rule matches, the rule counts as `ask`, and the
+ * rules before it count too.
  */
 function commandVerdict(
   applicable: Applicable,

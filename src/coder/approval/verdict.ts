@@ -2,10 +2,9 @@
  * The decision about one part of a call, such as a command of a line or a file of a patch, and how the decisions about
  * all parts are combined.
  *
- * Rules are what people have written, and the built-in rules. Of these, the last one that matches decides. Permissions
- * are what people have allowed with "Always allow". A permission counts only if no rule matches, or if the rule asks
- * and matches everything that the permission allows. So a permission never weakens a rule that denies, nor a narrower
- * rule that asks.
+ * Rules are built in or written by people. The last rule that matches decides. Permissions are added by people with
+ * "Always allow". A permission counts only if no rule matches, or if the deciding rule asks and matches everything that
+ * the permission allows. So a permission weakens neither a rule that denies nor a narrower rule that asks.
  */
 import { matchesName } from '../files/glob-pattern.ts';
 import type { PolicyDecision, PolicyRule } from './rule.ts';
@@ -50,7 +49,10 @@ export function partVerdict(
   return rule && said(answerTo(rule, applicable, matches, isNarrower) ?? rule);
 }
 
-/** Returns the permission that ends the question of a rule, or undefined if there is none or the rule does not ask. */
+/**
+ * Returns the permission that gives the approval for which a rule asks. Returns undefined if there is no such
+ * permission, or if the rule does not ask.
+ */
 export function answerTo(
   rule: PolicyRule,
   { names, grants }: Applicable,
@@ -63,7 +65,7 @@ export function answerTo(
     const sameTools =
       names.includes(tool) ||
       rule.tool === tool ||
-      // The name of a permission can end with `*`, and a `?` of the rule would match only one character there.
+      // The tool of a permission can end with `*`. A `?` of the rule would match this `*`, but not several characters.
       (!rule.tool.includes('?') && matchesName(rule.tool, tool));
     const samePattern =
       rule.pattern === undefined || (pattern !== undefined && isNarrower(pattern, rule.pattern));

@@ -55,8 +55,8 @@ export interface Checkpoint {
   /** Data of the caller, for example the position in the conversation. */
   readonly extra: JsonObject;
   /**
-   * Files that are not ignored but are not in the checkpoint: files that are too large or not readable, files whose
-   * names are not valid UTF-8, and repositories inside the workspace.
+   * Files that could not be stored, although they are not ignored: files that are too large or not readable, files with
+   * a name that is not valid UTF-8, and repositories inside the workspace.
    */
   readonly skipped: readonly string[];
 }
@@ -358,8 +358,8 @@ async function saveIndex(index: string, shared: string): Promise<void> {
 }
 
 /**
- * Copies the index and its modification time. Git reads again every file that is not older than the index. With a later
- * time, git could miss a change.
+ * Copies the index and its modification time. Git reads again every file that is not older than the index. If the copy
+ * had a later time, git could miss a change.
  */
 async function copyIndex(from: string, to: string): Promise<void> {
   const { mtimeMs } = await stat(from);

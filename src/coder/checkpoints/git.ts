@@ -14,8 +14,8 @@ const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 const TIMEOUT_MS = 120_000;
 
 /**
- * Thrown if git fails or cannot be run. The message is one line. If git has exited with an error code, it contains the
- * last line of git's error text.
+ * Thrown if git fails or cannot be run. The message is one line. If git has exited with an error code, the message
+ * contains the last line of git's error text.
  */
 export class GitError extends Error {
   override readonly name = 'GitError';

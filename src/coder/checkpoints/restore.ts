@@ -118,7 +118,8 @@ export async function restoreFiles(place: Place, options: RestoreOptions): Promi
 async function ignoredOf(place: Place, files: readonly string[]): Promise<string[]> {
   if (files.length === 0) return [];
   try {
-    // Git reads these names as patterns. With the prefix `./`, no name starts with a special character of patterns.
+    // Git interprets these names as patterns. With the prefix `./`, no name starts with a special character of
+    // patterns.
     const input = joinZ(files.map((file) => `./${file}`));
     const output = await git(place, ['check-ignore', '--no-index', '-z', '--stdin'], { input });
     return splitZ(output).map((file) => file.slice(2));

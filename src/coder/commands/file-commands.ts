@@ -4,9 +4,10 @@
  *   ~/.config/parley/commands/review.md          /review
  *   WORKSPACE/.parley/commands/git/commit.md     /git commit      (only when the workspace is trusted)
  *
- * The typed arguments replace `$ARGUMENTS` or `{{args}}`. If the file has neither, they are appended. `!{git diff}` is
- * a shell command that runs before the model is called (template.ts). The policy applies to it, and the model gets its
- * output. In a shell command, the placeholder must be outside of quotes. The file may start with a header:
+ * The typed arguments replace `$ARGUMENTS` or `{{args}}`. If the file has neither placeholder, the arguments are
+ * appended to the prompt. `!{git diff}` is a shell command that runs before the model is called (template.ts). The
+ * policy applies to this command, and the model gets the command's output. In a shell command, the placeholder must be
+ * outside of quotes. The file may start with a header:
  *
  *   ---
  *   description: Fix an issue

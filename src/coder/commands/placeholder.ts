@@ -10,13 +10,19 @@
 
 export const PLACEHOLDER = /\$ARGUMENTS\b|\{\{\s*args\s*\}\}/g;
 
-/** Blanks and operators, after which a new word begins. Not `((` (arithmetic), and not `<<` (a here-document). */
+/**
+ * Matches blanks and operators, after which a new word begins, but not `((` (arithmetic) and `<<` (a here-document).
+ */
 const GAP = /[ \t\n;&|)>]|\((?!\()|<<<|<(?!<)/y;
-/** The command `[`. In other brackets, such as `[[ … ]]` and the index of an array, bash may evaluate the arguments. */
+/**
+ * Matches the command `[`. In other brackets, such as `[[ … ]]` and the index of an array, bash may evaluate the
+ * arguments.
+ */
 const TEST = /\[(?=[ \t\n])/y;
 /**
- * A character of a word, a quoted part, `${NAME}`, or the `$` of another expansion. Not a command in backticks, and not
- * `${…}` with more than a name. In double quotes, not `$(…)` either, because it may contain quotes again.
+ * Matches a character of a word, a quoted part, `${NAME}`, or the `$` of another expansion. Does not match a command in
+ * backticks, or `${…}` with more than a name. A quoted part must not contain `$(…)` in double quotes, because `$(…)`
+ * may contain further quotes.
  */
 const PART =
   /\\[^\n]|'[^']*'|\$'(?:[^'\\]|\\[\s\S])*'|\$?"(?:[^"\\$`]|\\[\s\S]|\$\{\w+\}|\$(?![([{\\]))*"|\$\{\w+\}|\$\$|\$(?=[^'"[{$])|[^ \t\n;&|()<>\\'"$`]/y;
@@ -39,8 +45,8 @@ export function takesArguments(line: string): boolean {
         if (end === -1) return false;
         at = end;
       } else if (piece.startsWith('\\\n', at)) {
-        // Bash joins the two lines. Unless a blank comes before the backslash, the characters on both sides could form
-        // an operator, such as `<<`.
+        // Bash joins the two lines. If no blank comes before the backslash, the characters on both sides could form an
+        // operator, such as `<<`.
         if (!/[ \t\n]/.test(piece.charAt(at - 1))) return false;
         at += 2;
       } else {

@@ -44,9 +44,9 @@ const BUILT_IN: readonly CoderCommand[] = [
 ];
 
 /**
- * Returns the built-in command in a message if the command changes something outside the conversation. Otherwise
- * returns undefined. Custom commands are prompts for the model. Each change that they cause is a tool call, to which
- * the policy applies.
+ * Returns the built-in command in a message if the command changes something outside the conversation. Returns
+ * undefined for any other message. Custom commands are prompts for the model. Each change that they cause is a tool
+ * call, to which the policy applies.
  */
 export function changingCommand(
   message: Message,

@@ -4,8 +4,8 @@
  * Files are overwritten, so a person must approve the restore like a tool call, except in yolo mode. The conversation
  * goes back to the point before the model requested the change, and the model is told that the user's request was
  * canceled. From a checkpoint of another conversation or of a helper, only the files are restored. A restore can be
- * undone, because a checkpoint is taken before it. To undo it, the conversation goes back to the point before the
- * restore.
+ * undone, because a checkpoint is taken before it. If a restore is undone, the conversation goes back to the point
+ * before the restore.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -111,7 +111,7 @@ async function* restore(id: string, context: CommandContext): AsyncGenerator<Cus
 
 /**
  * Returns the position in the conversation to go back to. Returns undefined if the checkpoint belongs to another
- * conversation or to a helper, or if its position is unknown. Then only the files are restored.
+ * conversation or to a helper, or if its position is unknown. In these cases, only the files are restored.
  */
 function rewindTo({ extra }: Checkpoint, { run }: CommandContext): Rewind | undefined {
   const { session, runId, callId, eventId } = extra;

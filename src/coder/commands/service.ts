@@ -95,7 +95,7 @@ export interface ReadMessage {
   readonly parts: (signal: AbortSignal, sender: MessageSender) => Promise<readonly ContentPart[]>;
 }
 
-/** Who has sent a message. This decides which of the files that the message mentions are read. */
+/** The sender of a message. Which of the mentioned files are read depends on the sender. */
 export interface MessageSender {
   /** The state of the session. */
   readonly state: State;
@@ -146,8 +146,8 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
   }
 
   /**
-   * Loads the commands of a workspace. If its agent is open, the person who runs the program is told once about each
-   * problem with a file.
+   * Loads the commands of a workspace. If the workspace's agent is open, notifies the person who runs the program once
+   * about each problem with a file.
    */
   async function commandsIn(folder: string | undefined, agent: WorkspaceAgent | undefined) {
     const { commands, problems } = await loadCommands(configFolder, folder, agent?.mcp);
@@ -250,7 +250,7 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
       if (first?.kind !== 'text' || isQuoted(first) || !first.text.startsWith('/')) {
         return said(message.parts);
       }
-      // Wait for the server's prompts, because an unknown prompt would be treated as text.
+      // Wait for the MCP server's prompts, because a prompt that is not known yet would be treated as text.
       const [, server] = /^\/([^\s/:]+):/.exec(first.text) ?? [];
       if (server !== undefined) await agent.mcp.awaitPrompts(server);
       const typed = parseTyped(first.text, await commandsIn(agent.root, agent));
@@ -285,8 +285,8 @@ export function notStarted(message: string): ExecuteSlashCommandResponse {
 const GONE = 'The command no longer exists; /help lists the commands.';
 
 /**
- * Returns the response for a started command. If the command may ask a question, waits until it asks, continues or
- * ends.
+ * Returns the response for a started command. If the command may ask a question, waits until it asks, starts a call
+ * without a question, or ends.
  */
 export async function beginning(
   events: AsyncIterable<{ readonly event: StreamEvent }>,

@@ -1,5 +1,5 @@
 /**
- * Inserts the typed arguments into the text of a command file. They replace `$ARGUMENTS` or `{{args}}`, or are
+ * Inserts the typed arguments into the text of a command file. The arguments replace `$ARGUMENTS` or `{{args}}`, or are
  * appended. `!{git diff}` is a command line, and the model gets its output. Arguments in a command line are quoted as
  * one word, so that they cannot add commands. `checkTemplate` refuses a placeholder where this does not work.
  */
@@ -29,7 +29,7 @@ export function checkTemplate(file: string, body: string): void {
   }
 }
 
-/** The body must have passed `checkTemplate`. */
+/** Returns the body with the typed arguments. The body must have passed `checkTemplate`. */
 export function fillTemplate(body: string, typed: string): Filled {
   const shell: string[] = [];
   const texts = piecesOf(body).map(({ kind, source }) => {

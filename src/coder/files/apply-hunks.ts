@@ -1,7 +1,7 @@
 /**
- * Applies the hunks of a patch to a text. A hunk is found by its lines, after the previous hunk and after its own
- * anchors. If several places match, a hunk that should be at the end of the file is applied there, if its lines match
- * there. Otherwise the place nearest to the line number of the hunk is used, or the first place if the hunk has no line
+ * Applies the hunks of a patch to a text. The lines of a hunk are searched for after the previous hunk and after the
+ * hunk's own anchors. If several places match, a hunk for the end of the file is applied at the end, if its lines match
+ * there. Any other hunk is applied at the place nearest to its line number, or at the first place if it has no line
  * number. If there is no exact match, white space at the ends of lines is ignored. Lines that the hunk keeps stay as
  * they are in the file.
  */

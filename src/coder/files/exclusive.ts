@@ -1,6 +1,6 @@
 /**
- * Serializes the changes of the user's own files, such as settings.json. Several processes may want to change the same
- * file at the same time.
+ * Serializes changes to the user's own files, such as settings.json. Several processes may want to change the same file
+ * at the same time.
  */
 import path from 'node:path';
 import { backoffMs, pause } from '../../base/index.ts';

@@ -15,7 +15,7 @@ const CHARS_BEFORE = 40;
 /** Minimum similarity of the line that is shown, from 0 (different) to 1 (equal). */
 const MIN_SIMILARITY = 0.5;
 
-/** Returns one or more sentences that explain what is wrong with the quote. They call the quote "old". */
+/** Returns one or more sentences that explain what is wrong with the quote. These sentences call the quote "old". */
 export function explainMissing(text: string, passage: string): string {
   const all = text.split('\n');
   const lines = all.slice(0, MAX_LINES);

@@ -2,7 +2,7 @@
 import { systemCode } from '../../base/index.ts';
 import { ToolError, type ToolErrorType } from '../../agent/index.ts';
 
-/** The codes of a FileError, and the types of error that models see. */
+/** Maps each code of a FileError to the type of error that models see. */
 const TYPES = {
   outside: 'denied',
   protected: 'denied',
@@ -12,8 +12,8 @@ const TYPES = {
   'not-found': 'not_found',
   exists: 'conflict',
   /**
-   * A folder instead of a file, a file instead of a folder, or something else, such as a device, a pipe, a socket or a
-   * symbolic link that leads to itself.
+   * A folder instead of a file, or a file instead of a folder. Also used for devices, pipes, sockets, and symbolic
+   * links that lead to themselves.
    */
   'wrong-kind': 'invalid_arguments',
   'too-large': 'too_large',

@@ -25,7 +25,7 @@ export interface FrontMatterField {
 }
 
 const HEADER = /^---[ \t]*\n(?:([^]*?)\n)?---[ \t]*(?:\n|$)/;
-/** A value that only marks text on the next lines: `>` or `|`, optionally with `+` or `-`. */
+/** Matches a value that only announces text on the next lines: `>` or `|`, optionally with `+` or `-`. */
 const BLOCK = /^[>|][+-]?$/;
 
 export function parseFrontMatter(source: string): FrontMatter {

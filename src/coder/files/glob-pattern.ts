@@ -218,9 +218,9 @@ function matchChar(token: Token | undefined, char: string): boolean {
 }
 
 /**
- * Matches a sequence of items against a sequence of patterns, some of which match any number of items. After a
- * mismatch, only the last such pattern is retried with one more item. Earlier such patterns need not be retried,
- * because the last one can already skip as many items as necessary.
+ * Matches a sequence of items against a sequence of patterns. A wildcard (`isMany`) matches any number of items. After
+ * a mismatch, only the last wildcard is retried, with one more item. Earlier wildcards need no retry, because the last
+ * one can already skip as many items as necessary.
  */
 function wild(
   patterns: number,

@@ -8,10 +8,10 @@
  * can write to folders such as /tmp, and must not give instructions to the agent. For the same reason, a repository
  * counts only if its `.git` belongs to the user or to the owner of the workspace.
  *
- * The content of these files is sent to the model without a call, also in a workspace that the user does not trust. So a
- * link is followed only to a file in the workspace, or to a file with one of these names in one of these folders. A file
- * is left out if the rules protect it from being read. Only the user's memory may be a link to any file. If several files
- * have the same content, only the last one is used.
+ * The model gets the content of these files without a tool call, even if the user does not trust the workspace. So a
+ * link is followed only to a file in the workspace, or to a file with one of these names in one of these folders. A
+ * file is left out if the rules protect it from being read. Only the user's memory may be a link to any file. If
+ * several files have the same content, only the last one is used.
  */
 import { lstat, realpath } from 'node:fs/promises';
 import { systemCode, cutText } from '../../base/index.ts';
@@ -56,7 +56,7 @@ export async function loadMemory(options: {
   readonly workspace: string;
   readonly configFolder: string;
   readonly home?: string;
-  /** Returns whether the model may get the file of the workspace with this real path. Default: it may get all files. */
+  /** Returns whether the model may get the file of the workspace with this real path. Default: always true. */
   readonly shows?: ((file: string) => boolean) | undefined;
   readonly signal?: AbortSignal;
 }): Promise<Memory> {
@@ -109,7 +109,7 @@ export async function loadMemory(options: {
   return { files: files.toReversed(), problems };
 }
 
-/** Returns whether a file of these folders is memory. A file system that ignores case may show its name in other case. */
+/** Returns whether the path is a memory file in one of these folders. Case is ignored, as on some file systems. */
 function isMemory(real: string, folders: readonly string[]): boolean {
   const name = path.basename(real).toUpperCase();
   return folders.includes(path.dirname(real)) && NAMES.some((each) => each.toUpperCase() === name);

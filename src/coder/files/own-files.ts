@@ -98,8 +98,8 @@ export async function readOwnFiles<T>(
     }
   };
   await load(path.join(configFolder, folder), 'user');
-  // Files of a workspace must be inside `.parley`, because edits of files elsewhere may need no approval. The user's own
-  // folder may contain links to other places.
+  // Files of a workspace must be inside `.parley`, because edits of files elsewhere may need no approval. The folder of
+  // the user may contain links to other places.
   if (trusted) {
     const root = workspaceOwnFolder(await realpath(workspace), folder);
     await load(root, 'workspace', path.dirname(root));
@@ -122,7 +122,7 @@ function namesOf(root: string, file: string, { only }: OwnFilesOptions): string[
 
 /**
  * Returns the files in a folder and its subfolders, in the order of their names. Adds a line to `problems` for each
- * folder that cannot be read, unless `root` does not exist.
+ * folder that cannot be read. A missing `root` is not a problem.
  */
 async function filesIn(
   root: string,

@@ -30,8 +30,8 @@ function withoutFence(lines: readonly string[]): readonly string[] {
 }
 
 /**
- * Replaces CRLF with LF if a header line of the patch ends with CRLF. Otherwise a CR at the end of a line is part of
- * the file's content.
+ * Replaces CRLF with LF if a header line of the patch ends with CRLF. In any other patch, a CR at the end of a line is
+ * part of the file's content.
  */
 function plainEnds(patch: string): string {
   return /^(?:@@ -[\d,]+ \+[\d,]+ @@|\*\*\* Begin Patch)\r$/m.test(patch)

@@ -31,8 +31,8 @@ export interface PathHandle extends AsyncDisposable {
   /** A path to the file itself, for system calls. */
   readonly self: string;
   /**
-   * Returns the path of a name in the folder, for system calls. If the name is a link, most system calls follow it, so
-   * use O_NOFOLLOW, or check the result.
+   * Returns the path of the entry `name` in this folder, for system calls. Most system calls follow the entry if it is
+   * a link, so use O_NOFOLLOW, or check the result.
    */
   at(name: string): string;
   /** Throws if `self` may now lead to another file. Does nothing if the handle is a descriptor. */
@@ -120,7 +120,7 @@ export function sameFile(a: BigIntStats, b: BigIntStats): boolean {
 }
 
 /**
- * Returns whether both are the same file with the same size and the same times. If so, the content is probably the same
+ * Returns whether both are the same file with the same size and the same times. The content is then probably the same
  * too.
  */
 export function sameVersion(a: BigIntStats, b: BigIntStats): boolean {

@@ -29,9 +29,9 @@ export interface WindowOptions {
   readonly offset: number;
   readonly limit: number;
   readonly maxLine: number;
-  /** Maximum total size of the lines. */
+  /** Maximum total size of the lines in bytes. */
   readonly maxBytes: number;
-  /** After the range, lines are counted up to this position in the file. */
+  /** After the range, lines are counted up to this position in the file, in bytes. */
   readonly countBytes: number;
   readonly signal: AbortSignal;
 }

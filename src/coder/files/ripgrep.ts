@@ -98,7 +98,7 @@ export async function ripgrep(
   }
 }
 
-/** Splits bytes into lines. Skips a line if more than MAX_LINE bytes of it arrive before the chunk with its end. */
+/** Splits bytes into lines. Skips a line if more than MAX_LINE bytes of it must be buffered. */
 function splitter(onLine: (line: string) => void): (bytes: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   let skipping = false;

@@ -13,7 +13,7 @@ import { modesOf, RUN_BITS, type Change } from './write.ts';
 /** Maximum length of the old content, and of the new content. A person can edit only complete new content. */
 const MAX_CONTENT = 256 * 1024;
 const MAX_DIFF = 64 * 1024;
-/** Limits of the comparison. If it exceeds one of them, a note is shown instead of the diff. */
+/** Limits of the comparison. If the comparison exceeds one of these limits, a note is shown instead of the diff. */
 const MAX_DIFFERENCES = 4000;
 const MAX_DIFF_MS = 1000;
 
@@ -98,8 +98,8 @@ function cut(text: string, limit: number): string {
 }
 
 /**
- * Returns the text of a file, or a note if the file is binary. If `before` is another binary file with the same note,
- * the note says so. Otherwise the two files would look the same.
+ * Returns the text of a file, or a note if the file is binary. If `before` is a different binary file whose note would
+ * be equal, the note contains "another". Without this word, the two files would look the same.
  */
 function readable(bytes: Buffer, before?: Buffer): string {
   const kind = binaryKind(bytes);

@@ -1,11 +1,11 @@
 /**
  * Parses unified diffs, with and without the headers of git.
  *
- * The header of a hunk contains its position and its numbers of lines. Models often miscount these lines. So a hunk may
- * have fewer lines, if another hunk, `diff --git` or the end of the patch follows. It may also have more lines, and
- * then ends at the first line that cannot belong to it. `--- x` may be a removed line or the header of the next file.
- * As long as the hunk has fewer lines than its header says, it is a removed line. After that, it is a header if a `+++`
- * line follows.
+ * The header of a hunk says where the hunk starts and how many lines it has. Models often miscount these lines. So a
+ * hunk may have fewer lines than its header says, if another hunk, `diff --git` or the end of the patch follows. A hunk
+ * may also have more lines. It then ends at the first line that cannot belong to a hunk. A line `--- x` may be a
+ * removed line or the header of the next file. While the hunk has fewer lines than its header says, the line counts as
+ * removed. After that, it counts as a header if a `+++` line follows.
  */
 import { badPatch, hunkLine, type FilePatch, type Hunk, type HunkLine } from './patch.ts';
 
@@ -16,8 +16,7 @@ const NO_NEWLINE = /^\\ /;
 interface Reader {
   readonly lines: readonly string[];
   /**
-   * For each line, the index of the first line from there on that is not empty. If there is no such line, the number of
-   * lines.
+   * For each line, the index of the first non-empty line at or after it. If there is no such line, the number of lines.
    */
   readonly nextText: readonly number[];
   at: number;

@@ -17,7 +17,7 @@ export async function taskMetadata(
 ) {
   const task = await handler.getTask({ id }, call);
   const acquired = await acquireFor(workspaces, task, call);
-  // While the agent is held, it is not closed in favor of another workspace.
+  // While the agent is held, the server does not close it to open the agent of another workspace.
   using _held = acquired?.hold();
   const around = acquired
     ? await surroundings(acquired.agent, call)
@@ -39,7 +39,7 @@ export async function listMetadata(
   return { tasks: all, next: next === '' ? undefined : next };
 }
 
-/** Returns a task for a list. It has no tools, because most tasks of a list have the same tools. */
+/** Returns a task for a list. The entry has no tools, because most tasks of a list have the same tools. */
 async function listed(workspaces: WorkspaceAgents, { id, contextId, status }: Task, call: Call) {
   const model = await workspaces.modelNames.of(sessionOwner(call, contextId));
   return { id, contextId, taskState: status.state, model };

@@ -73,7 +73,9 @@ function diffOf({ file_name, file_path, old_content, new_content, formatted_diff
   };
 }
 
-/** Returns the result of a call that has an output or an error, or was cancelled. Otherwise returns undefined. */
+/**
+ * Returns the result of a call that has an output or an error, or was cancelled. Returns undefined for any other call.
+ */
 function responseOf(call: ToolCall): Record<string, unknown> | undefined {
   const { tool_call_id: id, tool_name: name, output, error, status } = call;
   if (!output && !error && status !== 'CANCELLED') return undefined;

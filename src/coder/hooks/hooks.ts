@@ -4,9 +4,9 @@
  * A hook can only refuse. The policy is applied first. If the policy denies a call, no hook runs. If a call needs a
  * person's approval, it still needs the approval after the hooks. So a hook never allows more than the policy does.
  *
- * If a hook fails, the person who runs the program gets a notice, and the hook has no other effect. A hook with
- * `required` that fails also refuses. If a hook refuses before a call, the call fails. If it refuses after a call, its
- * reason is added to the result. If it refuses the end of a completed turn, the agent continues.
+ * If a hook fails, the person who runs the program gets a notice, and the hook has no other effect. If a hook with
+ * `required` fails, this also counts as a refusal. If a hook refuses before a call, the call fails. If it refuses after
+ * a call, its reason is added to the result. If it refuses the end of a completed turn, the agent continues.
  */
 import {
   defined,
@@ -176,7 +176,9 @@ function jsonOf(value: unknown): JsonValue {
   return JSON.parse(JSON.stringify(value)) as JsonValue;
 }
 
-/** Returns the result for the input of a hook. A large result is cut, and is then a text. */
+/**
+ * Returns the fields with the result for the input of a hook. A large result is replaced with its JSON text, shortened.
+ */
 function resultFor(value: unknown): JsonObject {
   const json = JSON.stringify(value ?? null);
   if (json.length <= MAX_RESULT) return { result: jsonOf(value) };

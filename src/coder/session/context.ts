@@ -30,7 +30,10 @@ import { LEFT_OUT } from '../tools/tool.ts';
 
 /** Maximum size of the text of one file. Only the beginning of a longer text is used. */
 const MAX_TEXT_BYTES = 256 * 1024;
-/** Maximum size of a PDF document. Images have a lower limit, because vendors refuse a request with a larger image. */
+/**
+ * Maximum size of a PDF document. Images have a lower limit, because model vendors refuse a request with a larger
+ * image.
+ */
 const MAX_BLOB_BYTES = 5 * 1024 * 1024;
 /** Maximum total size of the files that one message adds. */
 const MAX_TOTAL_BYTES = 12 * 1024 * 1024;
@@ -44,10 +47,13 @@ const MAX_SCANNED = 10_000;
 const READ: Subject = { name: 'read_file', effect: 'read' };
 const LIST: Subject = { name: 'list_directory', effect: 'read' };
 
-/** What decides which files a message may add. */
+/** Decides which files a message may add. */
 export interface FileAccess {
   readonly policy: Policy;
-  /** Whether the sender may approve calls. Then a file for which a rule asks is added, because the sender names it. */
+  /**
+   * Whether the sender may approve calls. If true, a file is added even if a rule asks, because the sender has named
+   * the file.
+   */
   readonly mayApprove: boolean;
 }
 
@@ -73,7 +79,7 @@ export async function messageContext(
     switch (part.kind) {
       case 'text':
       case 'thought':
-        // A peer cannot add thoughts of the agent, so a part that is marked as a thought is treated as text.
+        // A client cannot add thoughts of the agent, so a part that is marked as a thought is treated as text.
         if (isQuoted(each)) {
           said.push({ kind: 'text', text: part.text });
           break;
@@ -162,8 +168,9 @@ function createCollector(
   }
 
   /**
-   * Throws if a rule protects a file or folder. `path` is its name in the message, and `real` its real path, if it is
-   * known. It is called before the file is opened too, so that the error does not reveal whether the file exists.
+   * Throws if a rule protects a file or folder. `path` is its name in the message, and `real` contains its real path if
+   * this path is known. Also called before the file is opened, so that the error does not reveal whether the file
+   * exists.
    */
   function check(tool: Subject, path: string, real: readonly string[] = []): void {
     if (!filters.get(tool)) return;
@@ -255,7 +262,7 @@ function createCollector(
   };
 }
 
-/** Returns a peer's file name on one line, so that the model cannot mistake it for other text. */
+/** Returns a client's file name or URI on one line, so that the model cannot mistake it for other text. */
 function onOneLine(name: string): string {
   return cutText(name, 2048).replaceAll(/\s+/g, ' ');
 }

@@ -39,8 +39,9 @@ export class Editors {
 }
 
 /**
- * Returns the change of the session's state at the start of a turn. It stores the id of this user's editor. If the user
- * has no editor, it removes the id that an earlier turn stored. `before` is the session's state before the turn.
+ * Returns the change of the session's state at the start of a turn. The change stores the id of this user's editor. If
+ * the user has no editor, the change removes the id that an earlier turn stored. `before` is the session's state before
+ * the turn.
  */
 export function editorState(user: User | undefined, before: State | undefined): State {
   const id = user?.['editor'];

@@ -1,7 +1,7 @@
 /**
- * Error messages of failed turns. Peers get only a message without internal details, and a correlation id. The person
- * who runs the program gets the reason and the next step. These are shown in the terminal and by `parley -p`, and are
- * written to the log.
+ * Error messages of failed turns. Peers (clients over the network) get only a message without internal details, and a
+ * correlation id. The person who runs the program gets the reason and the next step. The reason and the next step are
+ * shown in the terminal and by `parley -p`, and are written to the log.
  */
 import { trimEndOf } from '../../base/index.ts';
 import type { Event } from '../../agent/index.ts';
@@ -21,8 +21,8 @@ const FAILURES: Readonly<Record<string, string>> = {
 
 /**
  * Returns the next steps for the person, by the code of the failure. Most error messages of models already contain the
- * next step. In a live session, the person can select another model with /model. Otherwise the model is chosen when the
- * program starts.
+ * next step. In a live session, the person can select another model with /model. Without a live session, the model is
+ * chosen when the program starts.
  */
 function nextSteps(isLive: boolean): Readonly<Record<string, string>> {
   const another = isLive

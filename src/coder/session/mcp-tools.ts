@@ -250,9 +250,9 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions) {
 }
 
 /**
- * Returns the servers that cannot be used because the names of their tools have the same prefix as those of an earlier
- * server or of sampling requests. Otherwise a rule or permission for one of them would apply to the other one too. A
- * disabled server counts, because there may be permissions for its tools.
+ * Returns the servers that cannot be used, because their tool names have the same prefix as the tool names of an
+ * earlier server or of sampling requests. If both were used, a rule or permission for one of them would also apply to
+ * the other one. A disabled server also occupies its prefix, because there may be permissions for its tools.
  */
 function clashesOf(names: readonly string[]): ReadonlyMap<string, McpToolset> {
   const clashes = new Map<string, McpToolset>();

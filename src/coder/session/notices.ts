@@ -42,7 +42,7 @@ export function hookRemark(tool: string, remark: string): OwnerNotice {
   return { kind: 'notice', level: 'info', text: `A hook after ${tool} says: ${remark}` };
 }
 
-/** Returns the notice about an ignored file. The file was to define a command, a helper or a skill. */
+/** Returns the notice about an ignored file of a command, a helper or a skill. */
 export function ignoredFile(reason: string): OwnerNotice {
   return problemNotice(`${reason}.`);
 }

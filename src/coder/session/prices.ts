@@ -2,9 +2,9 @@
  * List prices of well-known models, in US dollars per million tokens.
  *
  * An entry also applies to the dated and preview versions of the model: `gpt-5` also applies to `gpt-5-2025-08-07`. If
- * several entries match, the longest name is used. Models of local servers, `offline` and `scripted` are free. The
- * price of any other model without an entry is unknown, unless it is in the settings. The prices are estimates, because
- * they do not include contract prices, surcharges for very long prompts or batch discounts.
+ * several entries match, the longest name is used. Models of local servers, `offline` and `scripted` are free. Any
+ * other model without an entry has a known price only if the settings contain the price. The prices are estimates,
+ * because they do not include contract prices, surcharges for very long prompts or batch discounts.
  */
 import { isLocalServer } from '../../agent/providers/index.ts';
 import { defined } from '../../base/index.ts';

@@ -1,6 +1,6 @@
 /**
  * The agent of one workspace, with its tools, its policy and its checkpoints. Sessions in the same workspace with the
- * same settings share it.
+ * same settings share one agent.
  */
 import { defined, type JsonObject } from '../../base/index.ts';
 import { guardedFetch } from '../../base/net/index.ts';
@@ -85,7 +85,7 @@ export interface CommonOptions {
    */
   readonly notify?: Notify;
   /**
-   * Whether the agent serves a live session, in which people type commands. If so, only tasks of live sessions are
+   * Whether the agent serves a live session, in which people type commands. If true, only tasks of live sessions are
    * resumed after a crash, and other tasks in the store stay as they are.
    */
   readonly onlyLive?: boolean;
@@ -106,10 +106,10 @@ export interface WorkspaceAgentOptions extends CommonOptions, Modes {
   readonly folder: string;
   readonly settings: Settings;
   readonly changes: FileChanges;
-  /** How many rules of the policy in `settings` are the user's. */
+  /** The number of rules in `settings.policy` that come from the user's settings. These rules come first. */
   readonly userRules: number;
   readonly ruleChanges: RuleChanges;
-  /** How many rules in `ruleChanges` had been saved before `settings` were read. */
+  /** The number of rules in `ruleChanges.saved` that were saved before `settings` were read. */
   readonly knownRules: number;
   readonly editors: Editors;
   readonly sandbox: boolean;
@@ -277,7 +277,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
         description: 'Reads, writes and runs code in a workspace.',
         model: chosen,
         instruction,
-        // A helper uses the model of the session that it works for, unless its file names another one.
+        // A helper uses the model of the session that it works for, unless the helper's file names another model.
         tools: [...basic, ...searchOf(chosen), mine.toolset(chosen), mcpToolset],
         compaction: { onFailure: (error) => notify(compactionFailed(error)) },
         callbacks: openingCalls,
@@ -366,7 +366,7 @@ function changesPlugin(changes: FileChanges): Plugin {
   };
 }
 
-/** Runs the hooks at the end of a turn that failed or was stopped. sessionModel runs them when the agent is done. */
+/** Runs the hooks at the end of a turn that failed or was stopped. After a completed turn, `sessionModel` runs them. */
 function endPlugin(hooks: CoderHooks): Plugin {
   return {
     name: 'end-of-turn',

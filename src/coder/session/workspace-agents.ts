@@ -286,7 +286,7 @@ export async function openWorkspaceAgents(options: WorkspaceAgentsOptions) {
     },
     /**
      * Returns the settings of a task that has not started yet, if they differ from the settings in this metadata.
-     * Otherwise returns undefined.
+     * Returns undefined if they do not differ.
      */
     async overruling(metadata: Metadata | undefined, task: Task) {
       const own = settingsIn(task.metadata);

@@ -12,7 +12,7 @@ export interface SavedRulesOptions {
   /** How many of these rules are the user's. The user's rules come before the workspace's rules. */
   readonly userRules: number;
   readonly changes: RuleChanges;
-  /** How many rules in `changes` had been saved before the settings were read. The settings contain them. */
+  /** The number of rules in `changes.saved` that were saved before the settings were read. `rules` contains them. */
   readonly known: number;
 }
 
@@ -29,7 +29,9 @@ export function openSavedRules(options: SavedRulesOptions) {
   const { saved, removed } = options.changes;
   const remaining = (list: readonly PolicyRule[]) =>
     list.filter((rule) => !removed.has(JSON.stringify(rule)));
-  /** A saved rule comes after the user's earlier rules and before the workspace's rules, as after a restart. */
+  /**
+   * A newly saved rule is between the user's earlier rules and the workspace's rules, as it would be after a restart.
+   */
   const current = () =>
     remaining([...rules.slice(0, count), ...saved.slice(known), ...rules.slice(count)]);
   const isHere = ({ workspace }: PolicyRule) => workspace === undefined || workspace === root;

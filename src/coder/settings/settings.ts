@@ -46,15 +46,17 @@ export class SettingsError extends Error {
 
 export interface LoadedSettings {
   readonly settings: Settings;
-  /** How many of the policy's rules are the user's. The user's rules come before the workspace's rules. */
+  /**
+   * The number of rules in `settings.policy` that come from the user's settings. They precede the workspace's rules.
+   */
   readonly userRules: number;
   /** The files that the settings came from. */
   readonly files: readonly string[];
   /** One line for each saved permission that is not valid and was ignored. */
   readonly ignored: readonly string[];
   /**
-   * The path of what was ignored because the workspace is not trusted: the settings file, or the folder of commands,
-   * helpers or skills. If there are several, the first of them. Undefined if nothing was ignored.
+   * The first path that was ignored because the workspace is not trusted: the settings file, or the folder of commands,
+   * helpers or skills. Undefined if nothing was ignored.
    */
   readonly untrusted?: string;
 }
@@ -148,13 +150,13 @@ async function readSettings(file: string, within?: string): Promise<ParsedSettin
 
 interface ParsedSettings {
   readonly settings: Settings;
-  /** For each rule in `settings.policy`, its place in the policy of the file. */
+  /** For each rule in `settings.policy`, its index in the policy of the file. */
   readonly places: readonly number[];
   /** One line for each ignored permission. */
   readonly ignored: readonly string[];
 }
 
-/** A permission that applies nowhere. It replaces an invalid permission, so that the places of other rules stay. */
+/** A permission that applies nowhere. It replaces an invalid permission, so that other rules keep their places. */
 const NO_PERMISSION: PolicyRule = { tool: '*', decision: 'allow', workspace: '' };
 
 /**
@@ -270,7 +272,7 @@ export async function userRules(configFolder: string): Promise<readonly PolicyRu
 
 /**
  * Removes the rules for which `matches` returns true from the user's policy, and returns them. The rest of the file,
- * including comments, stays as it is. In rare cases, the comments inside the policy are lost (`withRules`).
+ * including comments, stays as it is. In rare cases, the comments inside the policy are lost (see `withRules`).
  */
 export async function removeRules(
   configFolder: string,
@@ -294,7 +296,7 @@ export async function removeRules(
 }
 
 /**
- * Returns the text of a settings file without the rules at the places `gone` of the policy. `left` are the other valid
+ * Returns the text of a settings file without the rules at the indexes `gone` of the policy. `left` are the other valid
  * rules. Invalid permissions stay in the file.
  */
 function withRules(

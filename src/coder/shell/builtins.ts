@@ -155,8 +155,8 @@ function setsOptions(words: readonly Word[]): boolean {
 }
 
 /**
- * Returns whether a call of `test` evaluates no subscript of an array. No expansion may become the operator `-v`, and
- * no operand of `-v` or `-R` may be an array element.
+ * Returns whether a call of `test` evaluates no subscript of an array. For this, no expansion may become the operator
+ * `-v`, and no operand of `-v` or `-R` may be an array element.
  */
 function isClearTest(words: readonly Word[]): boolean {
   return words.every((word, index) => {

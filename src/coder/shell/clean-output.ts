@@ -5,7 +5,7 @@
  * The output is processed in chunks. A sequence may be split between chunks. Memory is bounded for any input.
  */
 
-/** Maximum length of an incomplete line. Of a longer line, the start is returned and can no longer be overwritten. */
+/** Maximum length of an incomplete line. The start of a longer line is returned early and is final. */
 const MAX_LINE = 4096;
 /** The maximum length of an escape sequence. */
 const MAX_SEQUENCE = 4096;

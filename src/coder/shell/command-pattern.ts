@@ -10,7 +10,7 @@
  *
  * A rule that allows a command must match strictly (`covers`): the command starts with exactly these words and assigns
  * no variables. For the commands in prefixes.ts, the words that `*` matches and the further words are checked too. For
- * a rule that denies or asks, a looser match is enough (`concerns`): the program may have any path, and other words may
+ * a rule that denies or asks, a looser match is enough (`concerns`). The program may have any path, and other words may
  * be between the words of the pattern. If a word contains an expansion, so that its value is unknown, the result is
  * "maybe".
  */
@@ -49,7 +49,7 @@ function isAny(word: Word): boolean {
 export function covers(pattern: Pattern, command: SimpleCommand, root: string): boolean {
   if (!startsWith(pattern, command)) return false;
   const { words } = pattern;
-  // `git * main` contains no prefix, but `git diff main` does.
+  // The pattern `git * main` starts with no prefix, but the command `git diff main` does.
   const prefix = prefixOf(words) ?? (words.some(isAny) ? prefixOf(command.words) : undefined);
   if (!prefix) return true;
   // The words of the command that the pattern does not contain.
@@ -65,7 +65,7 @@ export function covers(pattern: Pattern, command: SimpleCommand, root: string): 
   // `yarn run NAME` runs any program if there is no script with this name.
   if (prefix.words[0] === 'yarn' && !isScript(prefix, command, root)) return false;
   if (further.length === 0) return true;
-  // After `--`, other words are options.
+  // Other options are harmless after `--`.
   const end = words.filter(({ text }) => text === '--').slice(0, 1);
   return areHarmless(prefix.further, [...end, ...further], root);
 }
@@ -155,7 +155,7 @@ export function prefixPattern(command: SimpleCommand, root: string): string | un
   const found = prefixOf(command.words);
   if (!found) return undefined;
   const first = command.words.slice(0, found.words.length);
-  // The name of the option shows these words.
+  // The name of the "Always allow" option shows these words.
   const isPlain = first.every(({ text, literal }) => literal && PLAIN_WORD.test(text));
   const pattern = { words: first, exact: false };
   if (!isPlain || !isScript(found, command, root) || !covers(pattern, command, root)) {

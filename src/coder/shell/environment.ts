@@ -80,9 +80,9 @@ const KNOWN_SECRETS = (
  * Returns the variables for a command in the terminal of an editor. The command inherits the editor's environment. No
  * variable can be removed from this environment, so the variables that the command must not see get an empty value.
  * Parley does not know the names in the editor's environment. But the editor usually starts Parley, so these names are
- * also in `own`, which is Parley's environment. For the same reason, `PATH` comes from `own`: Parley cannot remove the
- * relative folders from the editor's own value, and with such a folder a file of the workspace could replace a program,
- * even the shell that runs the command. The command runs in a folder of Parley's machine, so these programs exist there.
+ * also in `own`, which is Parley's environment. `PATH` comes from `own` too, because Parley cannot remove the relative
+ * folders from the editor's `PATH`. With such a folder, a file of the workspace could replace a program, even the shell
+ * that runs the command. The command runs on Parley's machine, so the programs in Parley's `PATH` exist there.
  */
 export function terminalEnvironment(own: NodeJS.ProcessEnv): Record<string, string> {
   const inherited = Object.keys(own).filter((name) => isSecret(name) || SHELL_STARTUP.test(name));

@@ -23,17 +23,18 @@ export interface HarmlessOptions extends KnownOptions {
   readonly texts?: readonly string[];
   /** What the first operand must match, for programs that may take it for a subcommand. */
   readonly first?: RegExp;
-  /** Words that start something else, wherever they are. */
+  /** Words that may be a subcommand at any position. A command with such a word is not harmless. */
   readonly refused?: readonly string[];
-  /** Whether words may start with `@`. For some programs, such a word is the name of a file with arguments. */
+  /** Whether words may start with `@`. For some programs, such a word names a file that contains arguments. */
   readonly scopes?: boolean;
 }
 
 /** The value of an option. The characters have no special meaning in a shell, because scripts get the value too. */
 const VALUE = /^[\w.@](?:[\w.,:%+@/-]| (?=\w))*$/;
 /**
- * A path, a name or a pattern for file names. Only the last part may contain a pattern, because a program or a shell may
- * follow links in folders that match. The part does not start with `.` or `{`, so that it cannot become `..`.
+ * A path, a name or a pattern for file names. Only the last part may contain a pattern, because a program or a shell
+ * may follow links in folders that match. An exception is `**` as a whole part. A last part with a pattern does not
+ * start with `.` or `{`, so that it cannot become `..`.
  */
 const OPERAND =
   /^(?=[\w.*?[])(?:(?:\*\*|[\w.@+,-](?:[\w.@+,-]| (?=\w))*)\/)*(?:[\w.@+,:-](?:[\w.@+,:-]| (?=\w))*|[\w*?[][\w.@+,:*?[\]{}-]*)?$/;
@@ -61,7 +62,7 @@ function isPattern({ text }: Word): boolean {
 
 /**
  * Returns the reader for a command with these options. `behind` are the options after `--` of the program that the
- * command starts. Without it, only operands may follow `--`.
+ * command starts. Without `behind`, only operands may follow `--`.
  */
 export function harmless(known: HarmlessOptions, behind?: HarmlessOptions): FurtherWords {
   return (words) => {

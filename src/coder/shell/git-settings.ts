@@ -64,7 +64,8 @@ export async function gitEnvironment(
   if (!isOwnRepository(repository)) return undefined;
   const environment = {
     ...base,
-    // With these, git does not search for a repository, and neither `commondir` nor `core.worktree` leads elsewhere.
+    // With these variables, git does not search for a repository, and neither `commondir` nor `core.worktree` leads
+    // elsewhere.
     GIT_DIR: repository,
     GIT_COMMON_DIR: repository,
     GIT_WORK_TREE: root,
@@ -109,7 +110,7 @@ async function filtersIn(
 ): Promise<Record<string, string> | undefined> {
   const off: Record<string, string> = {};
   const listed = await git(root, environment, ['config', '--list', '--show-scope', '-z']);
-  // Each setting is its scope, NUL, its key, a line feed and its value, NUL.
+  // The format of each setting: scope, NUL, key, line feed, value, NUL.
   const fields = listed.split('\0');
   for (let at = 0; at + 1 < fields.length; at += 2) {
     const scope = fields[at]!;

@@ -1,13 +1,13 @@
 /**
- * Parses a bash command line for the policy. Finds the simple commands that can run, with their words, and the files
- * that redirections read or write and that `find` writes. Never runs anything and never throws.
+ * Parses a bash command line for the policy. Finds the simple commands that can run, with their words. Also finds the
+ * files that redirections read or write, and the files that `find` writes. Never runs anything and never throws.
  *
  *   parseCommandLine('git status && rm -rf x').commands   // two commands
  *
  * Nested commands are included: substitutions, subshells, `bash -c`, `xargs`, `find -exec` and similar commands (see
  * wrappers.ts). Some parts cannot be parsed reliably, for example functions, arithmetic, arrays, and a program name
- * from an expansion. `problem` is then the reason, and the commands may be incomplete. Incomplete commands may be used
- * to deny the line, but never to allow it.
+ * from an expansion. In these cases, `problem` is the reason, and the list of commands may be incomplete. An incomplete
+ * list may be used to deny the line, but never to allow it.
  */
 import { hidesCommand, isPlainAssignment, setsVariables } from './builtins.ts';
 import type { SimpleCommand, Word } from './simple-command.ts';
@@ -157,7 +157,7 @@ function reader(text: string, found: Found, isPiped: boolean) {
     let assigns = false;
     /** True after a redirection. The next word is then not a reserved word. */
     let redirected = false;
-    /** True if every command of this list may read the output of a command outside it. */
+    /** True if every command of this list may read the output of a command outside the list. */
     let allPiped = piped;
     const before = piped;
 
@@ -223,7 +223,8 @@ function reader(text: string, found: Found, isPiped: boolean) {
           assigns = true;
           if (!isPlainAssignment(word.raw)) problem('an assignment may run a command');
         } else if (isPlain && KEYWORDS.has(word.raw)) {
-          // After a pipe, all commands of a loop or a group may read. Where it ends is not known here.
+          // After a pipe, all commands of a loop or a group may read from the pipe. The end of the loop or group is not
+          // known.
           allPiped ||= piped;
           continue;
         } else {

@@ -2,10 +2,11 @@
  * The first words of commands that may be allowed with any further words, and the further options that are harmless.
  * `*` stands for the name of a script in package.json.
  *
- * Both lists are closed. The first one contains no program whose further words are another command or code, such as
- * interpreters, shells, sudo, env, xargs, npx, make (`--eval`), go (`-exec`), rg (`--pre`) and find. The second one
- * contains no option that names a program, code, a configuration or a file to write, and no option that makes a check
- * change files, such as `--fix`. It also contains no option that some version of the program reads in another way.
+ * Both lists are closed. The list of first words contains no program whose further words are another command or code,
+ * such as interpreters, shells, sudo, env, xargs, npx, make (`--eval`), go (`-exec`), rg (`--pre`) and find. The list
+ * of options contains no option that names a program, code, a configuration or a file to write, and no option that
+ * makes a check change files, such as `--fix`. It also contains no option that has another meaning in some version of
+ * the program.
  *
  * Programs in JavaScript and some others disagree on the meaning of `-abc` and `-aVALUE`. So their short options are in
  * `long` and `longValued`, and must be words of their own.
@@ -131,12 +132,12 @@ const PREFIXES: Readonly<Record<string, FurtherWords>> = {
   'git log': gitReads('log'),
   'git show': gitReads('show'),
   'git blame': gitReads('blame'),
-  // Not -f, which adds ignored files such as `.env`.
+  // Without -f, which adds ignored files such as `.env`.
   'git add': git({
     flags: 'AuvnN',
     long: wordsIn('--all --update --verbose --dry-run --intent-to-add --ignore-errors'),
   }),
-  // Not --amend, which replaces a commit, and not --no-verify, which leaves out hooks.
+  // Without --amend, which replaces a commit, and without --no-verify, which skips hooks.
   'git commit': git({
     flags: 'aqvsio',
     valued: 'm',

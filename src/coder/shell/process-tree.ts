@@ -14,7 +14,7 @@ import { hasProc } from '../../base/system/index.ts';
 export interface Root {
   /** The process id of the session leader. */
   readonly pid: number;
-  /** The mark in the environment of its processes, as `NAME=value`. */
+  /** The mark in the environment of the command's processes, as `NAME=value`. */
   readonly mark: string;
 }
 
@@ -82,12 +82,13 @@ export async function membersOf(root: Root): Promise<number[]> {
 async function fromProc({ pid: root, mark }: Root): Promise<number[]> {
   const found = new Set<number>();
   const children = new Map<number, number[]>();
-  /** The processes whose environment was empty when last read, with the address at which it starts. */
+  /** The processes whose environment was empty when last read, with the start address of the environment. */
   const empty = new Map<number, string>();
 
   /**
    * Adds the process to `found` if it has the mark. While a process replaces its program (exec), the kernel reports an
-   * empty environment. It is really empty if its address is the same at the next look, because exec changes the address.
+   * empty environment. The environment is really empty if its address is the same at the next look, because exec
+   * changes the address.
    */
   function lookForMark(pid: number): void {
     const environment = read(pid, 'environ');

@@ -1,5 +1,5 @@
 /**
- * The git commands that only read the repository. A command with an option that is not listed here is not one of them:
+ * The git commands that only read the repository. A command with an option that is not listed here is not accepted:
  * `--output` writes a file, `--ext-diff`, `--textconv` and `--show-signature` run programs, and `--no-index` reads
  * files outside the repository. git-settings.ts checks which programs the configuration of a repository could run.
  */
@@ -75,7 +75,7 @@ const SUBCOMMANDS: Readonly<Record<string, KnownOptions>> = {
   },
 };
 
-/** The formats of `git log` that have a name. A repository can define other names. */
+/** The names of git's built-in log formats. A repository can define further names. */
 const FORMATS = new Set(wordsIn('oneline short medium full fuller reference email mboxrd raw'));
 const SORT_KEY = /^-?(?:refname|committerdate|authordate|creatordate)$/;
 

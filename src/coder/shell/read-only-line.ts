@@ -2,13 +2,13 @@
  * Checks on the disk whether a line of commands that only read (read-only-commands.ts) stays in the workspace and
  * cannot run a program of the workspace. Such a line runs without approval, in an environment of its own:
  *
- * - Only a few variables are passed on. Programs are searched only in the system's folders. If bash would run
- *   another program in the normal environment, the line needs approval.
+ * - Only a few variables are passed on. Programs are searched only in the system's folders. If bash would run another
+ *   program with the same name in the normal environment, the line needs approval.
  * - Git uses exactly the repository in the root of the workspace, without hooks, pager, file system monitor, network
  *   and signature checks. If the repository's configuration contains anything else that git could run, the line needs
  *   approval (git-settings.ts).
  *
- * The line itself is run as it is shown.
+ * The text of the line is not changed.
  */
 import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -55,14 +55,14 @@ export async function readOnlyEnvironment(
     const comparesFiles = git.some((one) => one.comparesFiles);
     return await gitEnvironment(environment, { root: options.root, comparesFiles });
   } catch {
-    // A file or folder cannot be read or has changed meanwhile.
+    // A file or folder cannot be read, or has changed during the check.
     return undefined;
   }
 }
 
 /**
- * Returns the variables that are passed on. HOME and XDG_CONFIG_HOME are always absolute. Otherwise git would read its
- * configuration from the workspace.
+ * Returns the variables that are passed on. HOME and XDG_CONFIG_HOME are always absolute, because with a relative path,
+ * git would read its configuration from the workspace.
  */
 function passedOn(environment: Readonly<Record<string, string>>): Record<string, string> {
   const passed = Object.entries(environment).filter(
@@ -95,7 +95,7 @@ function staysInside(
 
 /**
  * Returns whether the program in these folders is outside the workspace, and is the program that bash runs in the
- * normal environment. Otherwise `node --version` could print the version of another node.
+ * normal environment. If it were another program, `node --version` could print the version of another node.
  */
 function isInstalled(
   program: string,

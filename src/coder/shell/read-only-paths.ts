@@ -1,6 +1,6 @@
 /**
- * Finds the files and folders of a workspace that commands in the sandbox must not change, because programs outside the
- * sandbox run commands from them:
+ * Finds the files and folders of a workspace that commands in the sandbox must not change. The reason is that programs
+ * outside the sandbox run commands from these files:
  *
  * - `.parley` and `.git` in the root, even if they do not exist yet. If the root is not a repository, `HEAD` is
  *   protected too, because git treats a folder with `HEAD`, `objects` and `refs` as a repository.
@@ -8,9 +8,9 @@
  *   folders skips node_modules, and ends after MAX_FOLDERS folders or MAX_FOUND results. The settings in `.parley`
  *   contain MCP servers and rules. The configuration and the hooks in `.git` contain programs. A repository elsewhere
  *   in the workspace is included if a `.git` file points to it.
- * - The hooks folder and the included files that the configuration of one of these repositories names, or the
- *   configuration of the repository that the root is a part of. The same applies to the files that an included file
- *   names, and to the targets of links among the hooks.
+ * - The hooks folder and the included files that are named in the configuration of one of these repositories, or of the
+ *   repository that contains the root. Also the files that an included file names, and the targets of links among the
+ *   hooks.
  */
 import {
   accessSync,
@@ -57,7 +57,7 @@ export interface ReadOnlyPaths {
   readonly absent: readonly string[];
   /**
    * The folders between the root and the paths that git's files name, parents first. Commands may write in them, but
-   * must not rename them. Otherwise a command could move a folder of hooks away and create another one. The folders
+   * must not rename them. By renaming, a command could move a folder of hooks away and create another one. The folders
    * above a nested repository are not included, because a sandbox with very many mounts starts slowly.
    */
   readonly fixed: readonly string[];
@@ -105,7 +105,7 @@ export function readOnlyPaths(root: string, nested: readonly string[]): ReadOnly
       return protect(path.resolve(path.dirname(file), readlinkSync(file)));
     }
     if (!isInside(root, file) || file === root) return undefined;
-    // If the parent folder is missing too, it must not be created.
+    // If the parent folder is missing too, commands must not create the parent folder.
     if (!stats && !statsOf(path.dirname(file))?.isDirectory()) return protect(path.dirname(file));
     if (!stats && !mayCreate) return undefined;
     (stats ? existing : absent).add(file);
@@ -242,7 +242,7 @@ function realOf(file: string): string | undefined {
   }
 }
 
-/** Returns the path without symbolic links. Returns a path that does not exist as it is. */
+/** Returns the path without symbolic links. If the path does not exist, returns it unchanged. */
 function resolved(file: string): string {
   return realOf(file) ?? file;
 }

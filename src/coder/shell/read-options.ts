@@ -1,8 +1,8 @@
 /**
- * Reads the options of a command against a closed list. A command with any other option is not understood.
+ * Parses the options of a command. Only the options in a given list are accepted.
  *
- * Versions of a program may disagree on whether an option takes the next word as its value. So a next word that is read
- * as a value must not start with `-`, because another version could read it as an option. For the same reason, no word
+ * Versions of a program may disagree on whether an option takes the next word as its value. So a value that is a word
+ * of its own must not start with `-`, because another version could read it as an option. For the same reason, no word
  * after `--` may start with `-`. The caller checks the values in `separate` as if they were operands.
  */
 
@@ -12,8 +12,8 @@ export interface KnownOptions {
   /** Single-letter options with a value. */
   readonly valued?: string;
   /**
-   * Long options without a value. Some programs read each letter of `-abc` as an option and others do not. For these,
-   * an option such as `-a` or `-watch` can be listed here or in `longValued`, and it must then be a word of its own.
+   * Long options without a value. An option with one `-`, such as `-a` or `-watch`, can be listed here or in
+   * `longValued` if the program does not read each letter of `-abc` as an option. The option must be a word of its own.
    */
   readonly long?: readonly string[];
   /** Long options whose value, if there is one, follows `=`. */
@@ -31,18 +31,18 @@ export interface ReadOptions {
   readonly names: ReadonlySet<string>;
   /** The values of the options. */
   readonly values: readonly { readonly name: string; readonly value: string }[];
-  /** The values that are words of their own. */
+  /** Those of the values that are words of their own, as in `-o value`. */
   readonly separate: readonly string[];
 }
 
-/** Returns the words of a list that is written as one text. */
+/** Splits a text at each space. */
 export function wordsIn(text: string): string[] {
   return text.split(' ');
 }
 
 /**
  * Returns the options and operands of a command. Returns undefined if an option is unknown, lacks its value or must not
- * have one. Also returns undefined if a value in `separate` or a word after `--` would start with `-`.
+ * have one. Also returns undefined if a value in `separate` or a word after `--` starts with `-`.
  */
 export function readOptions(
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** The error if there is no sandbox on this system or for this workspace. */
+/** Thrown if the sandbox cannot be used on this system or for this workspace. */
 export class SandboxUnavailable extends Error {
   override readonly name = 'SandboxUnavailable';
   /** The problem and what to do about it, for a person who has not asked for a sandbox. */

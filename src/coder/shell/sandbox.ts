@@ -2,7 +2,7 @@
  * Runs commands in a sandbox with bubblewrap. The sandbox has no network. It has write access only to the workspace and
  * to temporary folders of its own, such as /tmp and /run. All processes in the sandbox end with the command. Commands
  * in the sandbox do not see processes outside the sandbox. They do not see the content of Parley's own folders either,
- * with one exception (`openSandbox`).
+ * except for a folder that contains the workspace.
  *
  * A command must not leave files that are later run outside the sandbox. Therefore `.git`, `.parley` and similar paths
  * are read-only (read-only-paths.ts).
@@ -21,7 +21,7 @@ import { SandboxUnavailable } from './sandbox-unavailable.ts';
 export interface Sandboxed {
   readonly file: string;
   readonly args: string[];
-  /** Must be called once, after the program and all its processes have ended, or if they were not started. */
+  /** Must be called once, after the program and all its processes have ended, or if they could not be started. */
   readonly done: () => void;
 }
 
@@ -32,7 +32,7 @@ const PROBE_MS = 5000;
 
 /**
  * Opens a sandbox for this workspace. `own` are the absolute paths of Parley's own folders for settings and data.
- * Commands do not see the content of these folders, except of a folder that contains the workspace. Throws
+ * Commands do not see the content of these folders, except for a folder that contains the workspace. Throws
  * SandboxUnavailable if the system does not support the sandbox, or if the sandbox cannot protect a path of the
  * workspace.
  */
@@ -86,12 +86,12 @@ function bubblewrap(
     ['--ro-bind', '/', '/'],
     ['--dev', '/dev'],
     ['--proc', '/proc'],
-    // This comes before the workspace, because the workspace may be inside /tmp.
+    // The mount of /tmp comes before the mount of the workspace, because the workspace may be inside /tmp.
     ['--tmpfs', '/tmp'],
-    // This hides the sockets of services, because services could act outside the sandbox.
+    // Hides the sockets of services, because services could act outside the sandbox.
     ['--tmpfs', '/run'],
     ['--bind', workspace, workspace],
-    // A mount point cannot be renamed.
+    // Commands cannot rename these folders, because each of them is a mount point.
     ...fixed.map((folder) => ['--bind', folder, folder]),
     ...existing.map((file) => ['--ro-bind', file, file]),
     ...[...absent, ...hidden].map((file) => ['--tmpfs', file, '--remount-ro', file]),
@@ -99,9 +99,9 @@ function bubblewrap(
   ];
   return [
     ...mounts.flat(),
-    // This separates the network, the processes, the host name and shared memory.
+    // Separates the network, the processes, the host name and shared memory.
     '--unshare-all',
-    // This prevents the command from typing into Parley's terminal.
+    // Prevents the command from typing into Parley's terminal.
     '--new-session',
     '--die-with-parent',
   ];
@@ -125,7 +125,7 @@ function occupy(paths: readonly string[]): () => void {
       }
       occupied.delete(file);
       try {
-        // Removing the folder would also remove the mount of another process that uses the workspace.
+        // Another process may have a mount at this folder. Removing the folder would also remove that mount.
         if (!isMounted(file)) rmdirSync(file);
       } catch {
         // The folder was not created, or the user has created it with content.
@@ -137,7 +137,7 @@ function occupy(paths: readonly string[]): () => void {
 /** Returns whether a process in another mount namespace has a mount at this path. */
 function isMounted(file: string): boolean {
   const seen = new Set([readlinkSync('/proc/self/ns/mnt')]);
-  // In mountinfo, spaces and some other characters are octal.
+  // In mountinfo, spaces and some other characters are written as octal numbers.
   const written = file.replaceAll(
     /[\\ \t\n]/g,
     (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`,

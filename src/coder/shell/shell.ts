@@ -30,8 +30,8 @@ export interface ShellOptions {
    */
   readonly environment?: NodeJS.ProcessEnv;
   /**
-   * The shell program of a person who types the commands themselves. It gets the whole environment, with Parley's
-   * secrets. By default, commands run in bash, without these secrets.
+   * The path of the shell program, if a person types the commands themselves. Its commands get the whole environment,
+   * with Parley's secrets. By default, commands run in bash, or in sh if there is no bash, without these secrets.
    */
   readonly personal?: string | undefined;
   /** Starts a program. Tests replace this function to run programs without a terminal. */
@@ -42,11 +42,12 @@ export interface ShellRunOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs?: number | undefined;
   /**
-   * Called with the end of the output, at most 8 KB, at first up to eight times a second. The calls become rarer the
-   * longer the command runs, because listeners may store the output. Must not throw.
+   * Called with the last part of the output (at most 8 KB) while the command runs. At first, there are up to eight
+   * calls a second. They become rarer the longer the command runs, because listeners may store the output. Must not
+   * throw.
    */
   readonly onOutput?: (recent: string) => void;
-  /** The result of `readOnly`. Default: the environment of the shell. */
+  /** The environment that `readOnly` returned for this command. Default: the environment of the shell. */
   readonly environment?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -80,7 +81,7 @@ export interface Shell extends AsyncDisposable {
   ): Promise<Readonly<Record<string, string>> | undefined>;
   /** Starts a background job. */
   start(command: string, timeoutMs?: number): Promise<Job>;
-  /** Returns the running jobs and the jobs that ended last, in the order in which they were started. */
+  /** Returns the running jobs and the last jobs that have ended, in the order in which the jobs were started. */
   jobs(): readonly Job[];
   /** Kills all running commands and jobs. */
   close(): Promise<void>;
@@ -88,13 +89,13 @@ export interface Shell extends AsyncDisposable {
 
 /** The maximum number of running background jobs. */
 export const MAX_JOBS = 16;
-/** The maximum number of ended jobs that are kept. */
+/** The maximum number of ended jobs that `jobs` returns. */
 const MAX_ENDED_JOBS = 16;
 /** The minimum interval between two updates of the output. */
 const LIVE_INTERVAL_MS = 125;
 /**
- * The interval as a share of the running time. A command that runs for ten minutes has at most about 280 updates. A
- * command that runs for an hour has at most about 370 updates.
+ * The minimum interval as a share of the time for which the command has run. A command that runs for ten minutes has at
+ * most about 280 updates. A command that runs for an hour has at most about 370 updates.
  */
 const LIVE_SHARE = 1 / 50;
 export const LIVE_BYTES = 8 * 1024;
@@ -103,9 +104,9 @@ const LAST_WAIT_MS = 1000;
 
 /**
  * The outer shell sets up the terminal. Then it is replaced by the shell of the command, with empty standard input. The
- * terminal does not process output (-opost), because its handling of line ends is twelve times slower with short lines.
- * An additional descriptor keeps the terminal open. Otherwise the terminal would hang up if the command redirected all
- * output (`exec >log 2>&1`).
+ * terminal's output processing is off (-opost), because it makes the output of short lines twelve times slower. An
+ * additional descriptor keeps the terminal open. Otherwise the terminal would hang up if the command redirected all of
+ * its output (`exec >log 2>&1`).
  */
 const PROLOGUE = 'stty -opost 2>/dev/null; exec "$0" -c "$1" </dev/null 8>&1';
 
@@ -119,7 +120,7 @@ export function openShell(options: ShellOptions): Shell {
   const start = options.launch ?? launch;
   const inherited = options.environment ?? process.env;
   const { personal } = options;
-  // The variables are read for each command, because more of them may have been hidden since.
+  // The variables are read for each command, because `hideVariables` may have hidden more variables since the last one.
   const environment = () =>
     personal ? personEnvironment(inherited) : commandEnvironment(inherited);
   const program = findShell(environment()['PATH'] ?? '');

@@ -1,7 +1,7 @@
 /** A simple command of a command line: a program with its arguments. */
 
 export interface Word {
-  /** The text without quotes if the word is literal, or else as it is written. */
+  /** The text without quotes if the word is literal. For any other word, the text as it is written. */
   readonly text: string;
   /** True if the word contains no expansion. */
   readonly literal: boolean;

@@ -15,8 +15,8 @@ export function createTranscript() {
   const cleaner = createCleaner();
   let head = '';
   /**
-   * The end of the text after `head`, in UTF-16. It is twice as large as necessary, so that only some chunks cause a
-   * copy. It is a buffer, because many short-lived strings would make the heap grow by tens of megabytes.
+   * The end of the text after `head`, in UTF-16. The buffer is twice as large as necessary, so that most writes
+   * copy nothing. It is not a string, because many short-lived strings would make the heap grow by tens of megabytes.
    */
   const tail = Buffer.alloc(UNIT * 2 * TAIL_CHARACTERS);
   let kept = 0;

@@ -3,13 +3,13 @@ import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { isInside, isOfSystem } from '../files/path-rules.ts';
 
-/** The first character of a pattern for file names. */
+/** Matches a wildcard in a pattern for file names. */
 const WILDCARD = /[*?[{]/;
 
 /**
- * Returns whether a command may read the file or folder that a word names. A word that names no file is accepted if the
- * file would be inside the workspace, because it may be a name of a commit. `root` must be a real path. `shows` returns
- * whether the file with this real path may be read; by default, all files may be read.
+ * Returns whether a command may read the file or folder that a word names. If there is no such file, returns whether
+ * its path is inside the workspace, because the word may be the name of a commit. `root` must be a real path. `shows`
+ * returns whether the file with this real path may be read. By default, all files may be read.
  */
 export function mayRead(word: string, root: string, shows?: (file: string) => boolean): boolean {
   // After a link to a folder, `..` is the parent of the target and not the folder of the link.
@@ -23,9 +23,9 @@ export function mayRead(word: string, root: string, shows?: (file: string) => bo
 }
 
 /**
- * Returns whether a word of a command leads to no file outside the workspace, also after links are resolved. The word
- * may be a path, a path that is followed by a colon and a line or a name, or a pattern for file names that has its first
- * wildcard in the last part or in `**`. Never throws.
+ * Returns true if a word of a command cannot lead to a file outside the workspace, even through links. The word may be
+ * a path, or a path that is followed by a colon and a line or a name. It may also be a pattern for file names, if the
+ * first wildcard is in the last part of the pattern or in `**`. Never throws.
  */
 export function staysInside(word: string, root: string): boolean {
   if (word.split(/[/:]/).includes('..')) return false;

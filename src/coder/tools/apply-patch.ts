@@ -20,8 +20,8 @@ import type { ViewOf } from './define-tool.ts';
 import { fileChangeTool } from './file-change.ts';
 
 /**
- * Maximum total size of all contents that are read or made while the patch is applied in memory. A file that the patch
- * changes several times counts with each of its contents.
+ * Maximum total size of all file contents that are read or made while the patch is applied in memory. If the patch
+ * changes a file several times, each version of its content counts.
  */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 const LISTED_PATHS = 3;
@@ -46,14 +46,15 @@ diff or this format:
 Give about three lines of context around each change, exactly as they are in the file.`;
 
 /**
- * A file while the patch is applied in memory. `path` is its real path, or its absolute path if it does not exist yet.
+ * The state of a file while the patch is applied in memory. `path` is the real path of the file, or its absolute path
+ * if the file does not exist yet.
  */
 interface Working {
   readonly path: string;
   readonly before: Snapshot | undefined;
   after: Buffer | undefined;
   executable?: boolean | undefined;
-  /** The old file of a moved file. */
+  /** For a moved file: the file at the old path, before the patch. */
   like?: Snapshot | undefined;
 }
 
@@ -96,7 +97,7 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
     return { shown: workspace.show(key), file };
   }
 
-  /** Throws if the path is a link, because the file that it leads to would be removed instead of the link. */
+  /** Throws if the path is a link, because the target of the link would be removed instead of the link itself. */
   async function refuseLink(path: string, file: Working): Promise<void> {
     const absolute = workspace.locate(path);
     const own = join(await workspace.target(dirname(absolute)), basename(absolute));
@@ -129,8 +130,8 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
       }
       put(file, Buffer.from(applyHunks('', patch.hunks, shown)), shown);
       file.executable = patch.executable;
-      // If this patch moved a file to this path, it has moved it on or deleted it since. So the new file at this path
-      // is not a moved file.
+      // An earlier part of this patch may have moved a file to this path. Another part has then removed that file from
+      // here, so the new file is not a moved file.
       file.like = undefined;
       moves.delete(file.path);
       done.push(`added ${shown}`);
@@ -200,7 +201,7 @@ function runnable({ before, executable }: Working): boolean | undefined {
   return before !== undefined && (Number(before.stats.mode) & 0o111) !== 0 ? true : undefined;
 }
 
-/** Returns the paths of the files that a patch changes, as they are in the patch. Throws if the patch is invalid. */
+/** Returns the paths that a patch changes, as they are written in the patch. Throws if the patch is invalid. */
 export function patchPaths(patch: string): string[] {
   return parsePatch(patch).flatMap(({ path, moveTo }) =>
     moveTo === undefined ? [path] : [path, moveTo],

@@ -24,18 +24,18 @@ export interface ToolDefinition<Input extends z.ZodObject> extends Pick<
    * follows an edit must test the edited files. Default: true, unless the effect is `read`.
    */
   readonly sequential?: boolean;
-  /** Default: a sequential call may change any file. */
+  /** If this function is missing, a sequential call may change any file. */
   readonly files?: WithInput<Input, NonNullable<CoderTool['files']>>;
   readonly describe: WithInput<Input, CoderTool['describe']>;
-  /** Default: the description is the preview. */
+  /** Default: a preview of the kind `generic` with the description. */
   readonly preview?: WithInput<Input, CoderTool['preview']>;
   readonly readOnly?: WithInput<Input, NonNullable<CoderTool['readOnly']>>;
   readonly run: WithInput<Input, CoderTool['run']>;
 }
 
 /**
- * Returns the workspace as it is in the editor that started the turn. If there is no such editor, returns the workspace
- * on disk.
+ * Returns the workspace as the editor that started the turn sees it, with unsaved changes. If no editor started the
+ * turn, returns the workspace on disk.
  */
 export type ViewOf = (context: { readonly state: Pick<MutableState, 'get'> }) => Workspace;
 
@@ -61,7 +61,7 @@ export function defineTool<Input extends z.ZodObject>(
   };
   return {
     ...base,
-    // This bypasses the framework's limit on responses, because these tools have their own limits.
+    // `base.run` is not called, because it limits the length of responses, and these tools have their own limits.
     run: (args, context, ...more) => run(typed(args), context, ...more),
     ...(readOnly && {
       readOnly: (args: JsonObject, shows: Shows | undefined) => readOnly(typed(args), shows),

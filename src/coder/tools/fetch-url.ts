@@ -5,7 +5,7 @@ import type { CoderTool } from './tool.ts';
 import { FetchError, pageFetcher, type FetchPageOptions, type Page } from '../web/fetch-page.ts';
 import { defineTool, respond } from './define-tool.ts';
 
-/** Maximum length of the text that the model gets. */
+/** Maximum number of characters of the text that the model gets. */
 const MAX_CHARACTERS = 50_000;
 /** Maximum length of a content type that is shown. */
 const MAX_MEDIA_TYPE = 100;
@@ -69,7 +69,7 @@ function isText(mediaType: string): boolean {
   );
 }
 
-/** Returns the start of the text. `isCut` is true if the text is already only the start of the page. */
+/** Returns the start of the text. `isCut` is true if `text` is not the whole page. */
 function contentOf(text: string, isCut: boolean) {
   return {
     text: text.slice(0, MAX_CHARACTERS).toWellFormed(),

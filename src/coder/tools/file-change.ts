@@ -2,9 +2,9 @@
  * The common part of write_file, edit and apply_patch: planning changes, showing them in a preview, and applying them.
  *
  * A change that a person approved is applied exactly as it was shown, or not at all. The only exception is content that
- * the person has replaced. The preview contains a fingerprint, which is a hash of the old files and of the modes before
- * and after the change. The answer contains the fingerprint too, and the call fails if a file has changed since the
- * preview.
+ * the person has replaced. The preview contains a fingerprint, which is a hash of the old files and of the file modes
+ * before and after the change. The person's answer contains the fingerprint too. The call fails if a file has changed
+ * since the preview.
  */
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
@@ -92,7 +92,7 @@ export function fileChangeTool<Input extends z.ZodObject>(
   });
 }
 
-/** Returns the note about files that an editor has written and whose content on disk differs. */
+/** Returns the note about files that an editor has changed but whose content on disk differs from the new content. */
 function noteOn(differing: readonly string[]): string {
   if (differing.length === 0) return '';
   return ` The editor has the new content, but ${differing.join(', ')} on disk differs: the editor has not saved it, or has formatted it. Commands and searches use the file on disk.`;
@@ -106,7 +106,7 @@ function sizeOf({ changes }: Plan): number {
   );
 }
 
-/** Returns the plan with the current files, or undefined if a file has changed since the plan was made. */
+/** Returns the plan with the current state of its files, or undefined if a file has changed since the plan was made. */
 async function stillFits(plan: Plan, workspace: Workspace): Promise<Plan | undefined> {
   const changes: Change[] = [];
   for (const change of plan.changes) {
@@ -165,10 +165,10 @@ function fingerprint(changes: readonly Change[], workspace: Workspace): string {
 /** Returns a diff for each changed file. A moved file has one diff, from the old path to the new path. */
 function diffsOf({ changes, moves }: Plan, workspace: Workspace): FileDiff[] {
   const show = (path: string): string => workspace.show(path);
-  /** The removed files whose removal is part of the diff of a moved file. */
+  /** The changes that remove the old path of a moved file. The diff of the moved file contains this removal. */
   const covered = new Set<Change>();
   const sources = changes.map(({ path, before, after }) => {
-    // A moved file that replaces another file has a diff with the content that it replaces.
+    // If a moved file replaces another file, its diff shows the change from the replaced content.
     if (before !== undefined || after === undefined) return undefined;
     const source = changes.find((other) => other.path === moves?.get(path));
     if (source && source.after === undefined) covered.add(source);

@@ -12,7 +12,7 @@ import { defineTool, respond, workspacePath, type ViewOf } from './define-tool.t
 const DEFAULT_LINES = 2000;
 const MAX_LINE_BYTES = 2000;
 const MAX_BYTES = 64 * 1024;
-/** The lines of a file are counted up to this position, or up to the end of the requested range if it is later. */
+/** The lines of a file are counted up to this position, or up to the end of the requested range if that is later. */
 const MAX_COUNTED_BYTES = 16 * 1024 * 1024;
 
 const Arguments = z.strictObject({

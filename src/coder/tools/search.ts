@@ -35,7 +35,7 @@ truncated to ${MAX_LINE} characters around the match. Escape special characters:
 
 /** A matching line, as reported by ripgrep. */
 interface Hit {
-  /** The path relative to the folder. */
+  /** The path relative to the searched folder. */
   readonly name: string;
   readonly line: number;
   /** The position of the first match in the line, in bytes from the start of the file. */
@@ -62,7 +62,7 @@ export function searchTool(workspace: Workspace): CoderTool {
         '--with-filename',
         '--line-number',
         '--byte-offset',
-        // Only the positions are printed, because the text is read through the workspace (readHits).
+        // ripgrep prints only the positions. `readHits` reads the text through the workspace.
         '--only-matching',
         '--replace=',
         // Otherwise ripgrep would remove a byte order mark, and the offsets would be wrong.

@@ -1,6 +1,6 @@
 /**
  * A tool of the coding agent. It is a tool of the framework that can also describe what a call would do. The policy and
- * people need this description.
+ * the people who approve the call use this description.
  */
 import { isObject, type MaybePromise, type JsonObject } from '../../base/index.ts';
 import type { Answer, Tool, ToolContext } from '../../agent/index.ts';
@@ -17,8 +17,8 @@ export type Preview =
   | { readonly kind: 'execute'; readonly command: string; readonly workingDirectory: string }
   /**
    * A change with one diff per file. `fingerprint` is a hash of the old files and of their modes before and after the
-   * change. It comes back in the value of the answer. `modifiable` is true if a person may replace the new content.
-   * This is possible if there is only one file and its new content is shown completely.
+   * change. The value of the person's answer contains the fingerprint too. `modifiable` is true if a person may replace
+   * the new content. This is possible if there is only one file and its new content is shown completely.
    */
   | {
       readonly kind: 'edit';
@@ -30,7 +30,7 @@ export type Preview =
   | { readonly kind: 'generic'; readonly description: string };
 
 export interface CoderTool extends Tool {
-  /** For a tool of an MCP server: `SERVER__TOOL` as the settings and the server write it. */
+  /** For a tool of an MCP server: `SERVER__TOOL`, with the names as the settings and the server write them. */
   readonly fullName?: string;
   readonly effect: Effect;
   /**
@@ -49,14 +49,14 @@ export interface CoderTool extends Tool {
    */
   preview(args: JsonObject, context: ToolContext): MaybePromise<Preview>;
   /**
-   * Returns the environment in which the call only reads files of the workspace for which `shows` returns true, so that
-   * it needs no approval. If `shows` is undefined, all files may be read. Returns undefined if the call may do anything
-   * else. Must not throw if the arguments are valid.
+   * Returns the environment in which the call can run without approval, because it only reads files of the workspace
+   * for which `shows` returns true. If `shows` is undefined, all files of the workspace may be read. Returns undefined
+   * if the call may do anything else. Must not throw if the arguments are valid.
    */
   readOnly?(args: JsonObject, shows: Shows | undefined): Promise<ReadOnlyEnvironment | undefined>;
   /**
-   * Runs the call. `preview` is the preview of this call, if there was one. With it, `run` does not have to plan the
-   * change again. A tool that lists or searches files leaves out each file for which `shows` returns false.
+   * Runs the call. `preview` is the preview of this call, if there was one. With the preview, `run` does not have to
+   * plan the change again. A tool that lists or searches files leaves out each file for which `shows` returns false.
    * `environment` is the result of `readOnly`, if the call runs without approval because it only reads.
    */
   run(
@@ -99,7 +99,7 @@ export function newContentOf(answer: Answer | undefined): string | undefined {
 
 /**
  * Returns the fingerprint of the preview that the person saw, or undefined if there is none. `run` fails if the files
- * have changed since then.
+ * have changed since the preview.
  */
 export function fingerprintOf(answer: Answer | undefined): string | undefined {
   return textIn(answer, 'fingerprint');

@@ -1,6 +1,6 @@
 /**
  * Numbers the chunks of a turn's text. A turn may have several executions, each with its own presenter. Each execution
- * continues the numbering in the task's log.
+ * continues the numbering after the last chunk in the task's log.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -19,8 +19,8 @@ export class AnswerText {
   /** The position after the last chunk in the log. */
   readonly #after: TextPlace | undefined;
   /**
-   * The paragraphs that earlier executions of this turn have sent and that `unsent` has not matched yet. Paragraphs of
-   * slash commands are never matched.
+   * The paragraphs that earlier executions of this turn have sent, without those that `unsent` has already found in the
+   * replayed text. Paragraphs of slash commands that ran while the turn waited are never found there.
    */
   #sent: string[] = [];
   #isOver = false;
@@ -55,16 +55,16 @@ export class AnswerText {
     return textId({ ...place, isLast });
   }
 
-  /** Makes the next chunk start a new paragraph. Called when something other than text was sent. */
+  /** Makes the next chunk start a new paragraph. Called when something other than text is sent, for example a call. */
   pause(): void {
     const { paragraph, chunk } = this.#next;
     if (chunk > 0) this.#next = { ...this.#next, paragraph: paragraph + 1, chunk: 0 };
   }
 
   /**
-   * Takes the next text of the run. The beginning of the text may have been sent before the process died. Returns the
-   * part that was not sent, or undefined if nothing has to be sent. The part is empty if only the mark of the last
-   * chunk is missing.
+   * Called with each text of the replayed run, in order. The beginning of the text may have been sent before the
+   * process died. Returns the part that was not sent, or undefined if nothing has to be sent. Returns an empty text if
+   * the whole text was sent, but no chunk was marked as the last one.
    */
   unsent(text: string, isLast: boolean): string | undefined {
     if (this.#isEarly) return undefined;

@@ -53,8 +53,8 @@ export class CallStates {
 
   /**
    * The calls that wait for an answer. A person's text answers all waiting calls, unless it is a built-in command that
-   * runs code (`runsAsFunction`). In `WaitingCalls` of the protocol, a text answers nothing, because clients do not
-   * know how the agent interprets it.
+   * runs code (`runsAsFunction`). `WaitingCalls` of the protocol is for clients. It ignores texts, because clients do
+   * not know how the agent interprets a text.
    */
   get waiting(): ToolCall[] {
     return [...this.calls.values()].filter(
@@ -97,7 +97,8 @@ export class CallStates {
 
   /**
    * Throws if the call is unknown, does not wait for an answer, or was already answered. Also throws if the correlation
-   * id, the option or the content of the confirmation is invalid. `beside` is the text of the same message.
+   * id, the option or the content of the confirmation is invalid. `beside` is the text of the message that contains
+   * the confirmation.
    */
   check(confirmation: ToolCallConfirmation, beside = ''): void {
     const { tool_call_id: id, correlationId } = confirmation;
@@ -150,7 +151,8 @@ function checkContent(confirmation: ToolCallConfirmation, beside: string): void 
  *
  * A client with the extension sees the calls. A client without the extension sees the questions in the status message.
  * The status message has no questions if the previous message came from a client with the extension. In this case, a
- * client without the extension can approve with text only if at most one call waits for approval.
+ * client without the extension can approve with text only if at most one call waits for approval. `isActive` is true if
+ * the sender uses the extension.
  */
 export function checkWords(text: string, task: Task, isActive: boolean): void {
   if (text.trim() === '') {

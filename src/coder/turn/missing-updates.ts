@@ -16,8 +16,8 @@ import type { AnswerText } from './answer-text.ts';
 
 /**
  * Returns a function that must be called with each update of the run, in order. It returns a list with the update if
- * the update is missing in the log, or else an empty list. Of a text, the list contains only the missing part. `calls`
- * are the calls in the log. `questions` are the open questions of the session.
+ * the update is missing in the log, or else an empty list. For a text, the update contains only the missing part.
+ * `calls` are the calls in the log. `questions` are the open questions of the session.
  */
 export function missingUpdates(
   calls: ReadonlyMap<string, ToolCall>,

@@ -1,9 +1,10 @@
 /**
  * Converts the events of a run to status updates of the development-tool extension. The metadata of a status update
- * contains its kind. A presenter is used for one run of the executor, and one execution may need several.
+ * contains its kind. An execution of a task may use several presenters. For example, it uses a new one after a command
+ * has run while the turn waited for an answer.
  *
  * - Text and thoughts are collected before they are sent (speech.ts). helper-speech.ts handles the text and thoughts of
- *   helpers.
+ *   helpers, which are the subagents of the `task` tool.
  * - A call is sent in full each time it changes: PENDING when it needs approval, waits for its turn or begins,
  *   EXECUTING with its output, then SUCCEEDED, FAILED or CANCELLED.
  */
@@ -102,7 +103,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   readonly #images = new ShownImages();
   readonly #speech = new Speech(this.#images);
   #answer: AnswerText;
-  /** The reason why a slash command failed, or undefined if none failed. */
+  /** The reason why a slash command failed. Undefined if no slash command failed. */
   #problem: string | undefined;
   #model: string;
   /** The session after another run has changed it, or undefined if it has not changed. */
@@ -129,8 +130,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   ): AsyncGenerator<StatusEvent> {
     const { events, questions } = run;
     const { calls } = new CallStates(this.#options.context.task);
-    // The replay numbers its texts with a temporary AnswerText. Only texts that are missing in the log get numbers of
-    // the real one.
+    // The replay numbers its texts with a temporary AnswerText. Only texts that are missing in the log get numbers from
+    // `answer`.
     const answer = this.#answer;
     this.#answer = new AnswerText(this.#options.context);
     const missing = missingUpdates(calls, questions, answer);
@@ -145,8 +146,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
       yield* this.present(event).flatMap(missing);
     }
     this.#answer = answer;
-    // The replay may have added a confirmation request that has been answered. If the log shows the call as PENDING
-    // without a request, the call waits for its turn, so the request is removed again.
+    // The replay may have added a confirmation request that was already answered. If the log shows the call as PENDING
+    // without a request, the call only waits for its turn. In this case, the request is removed again.
     for (const { tool_call_id: id, status, confirmation_request } of calls.values()) {
       const call = this.#calls.get(id);
       if (call && status === 'PENDING' && !confirmation_request)
@@ -156,7 +157,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
 
   /**
    * Returns the final updates of the calls in the task's log that have not ended, so that every call ends. For example,
-   * such a call belonged to a helper that was interrupted, or its session was lost.
+   * a call has not ended if its helper was interrupted, or if its session was lost.
    */
   close(error: ErrorDetails = UNKNOWN): StatusEvent[] {
     const open = [...this.#calls.values()].filter((call) => this.#told.has(call.tool_call_id));
@@ -167,7 +168,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     });
   }
 
-  /** Adds the extension's metadata to the last status, which the server has chosen. */
+  /** Adds the extension's metadata to the final status of the task, which the presenter did not make. */
   ended(last: StatusEvent): StatusEvent {
     const { message, metadata } = last;
     const error = typeof message === 'string' ? message : undefined;
@@ -185,7 +186,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
 
   /**
    * Called before a command runs while the turn waits for an answer. The output of the command does not complete the
-   * agent's answer, so it is not marked as the last part of the answer.
+   * agent's answer, so the output is not marked as the last part of the answer.
    */
   beside(): void {
     this.#speech.isBeside = true;
@@ -219,7 +220,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     return this.#say('TEXT_CONTENT', [{ kind: 'text', text }], { correlationId });
   }
 
-  /** Writes the reason for a failure to the log, and returns the text for peers. */
+  /** Writes the reason for a failure to the server's log. Returns the text for clients. */
   #report(failure: Event, what: string): { message: string; correlationId: string } {
     const correlationId = randomUUIDv7();
     const { context, logger, isLive } = this.#options;
@@ -234,7 +235,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     return this.#state('failed', { message, error: message });
   }
 
-  /** Returns the session's mode and usage, for the status updates that end a turn or wait for an answer. */
+  /** Returns the session's approval mode and usage, for the status updates that end a turn or wait for an answer. */
   #session(): Pick<DevelopmentToolEvent, 'approval' | 'usage'> {
     const { run, agent } = this.#options;
     const session = this.#changed ?? run?.session;
@@ -300,7 +301,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     return [...out, ...this.#ofCalls(event)];
   }
 
-  /** Removes the live output of a call after the helper has completed its text. */
+  /** Removes the live output of a `task` call after its helper has completed a text and calls tools. */
   #endLive(callId: string): StatusEvent[] {
     const call = this.#calls.get(callId);
     if (call?.live_content === undefined) return [];
@@ -349,7 +350,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     return this.#utter(this.#speech.pause());
   }
 
-  /** Returns updates for the text and the thought that were collected. */
+  /** Returns updates for the text and the thought that are collected and not sent yet. */
   flush(): StatusEvent[] {
     return this.#utter(this.#speech.flush());
   }
@@ -372,8 +373,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     // The session contains the questions of MCP servers, but only the task's log records that such a question has
     // ended.
     if (this.#ended.has(id)) return [];
-    // A question of a helper or an MCP server is shown as a call of its own, which has the name of the helper or the
-    // server. This call is not in the session.
+    // A question of a helper or an MCP server is shown as a separate call with the name of the helper or the server.
+    // This call is not in the session.
     const mark = callId === undefined ? {} : this.#helperOf(id.slice(0, id.lastIndexOf('/'))).mark;
     this.#note([{ kind: 'function-call', id, name: tool, args }], mark);
     const { request, correlationId } = requestOf(question);

@@ -15,7 +15,7 @@ const MAX_IMAGES = 4 * 1024 * 1024;
 export class ShownImages {
   #left = MAX_IMAGES;
 
-  /** Returns those of the parts that are images and small enough to be shown. */
+  /** Returns the images among the parts that are small enough to be shown, as A2A parts. */
   of(parts: Content['parts'] = []): Part[] {
     return toA2AParts(parts.filter((part) => this.#fits(part)));
   }

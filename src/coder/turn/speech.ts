@@ -2,8 +2,8 @@
  * Collects the text and the thoughts that the agent streams, until they are sent.
  *
  * - Text is collected for about a tenth of a second. Smaller pieces would fill the task's history, because each piece
- *   stays there as a message. While more text may follow, the last character is held back for a short time, so that the
- *   final piece of the answer is rarely empty.
+ *   stays there as a message. While more text may follow, the last character is held back for a short time. So there is
+ *   usually text left for the final piece of the answer, which is marked as the last one.
  * - A thought is sent before the text or the call that follows it. A long thought is sent in pieces while the model
  *   thinks: a piece is sent after THOUGHT_MS, or when it has GATHER_CHARS characters. Each piece after the first one
  *   `continues` the thought, so that clients show one thought, even if the model sends one token at a time.
@@ -18,7 +18,7 @@ import type { ShownImages } from './shown-images.ts';
 const GATHER_MS = 100;
 const GATHER_CHARS = 2048;
 const THOUGHT_MS = 500;
-/** The time after which a character that was held back is sent. */
+/** Maximum time for which the last character is held back. */
 const HELD_MS = 500;
 
 /** A part of a message to send, and the kind of its event. */
@@ -35,7 +35,7 @@ export interface Utterance {
 export class Speech {
   /**
    * Whether a command runs while the turn waits for an answer. The output of such a command does not complete the
-   * agent's answer, so it is not marked `isLast`.
+   * agent's answer, so the output is not marked `isLast`.
    */
   isBeside = false;
   readonly #images: ShownImages;
@@ -47,14 +47,14 @@ export class Speech {
   #begun = '';
   /** The part of the current answer that has been sent. */
   #said = '';
-  /** The number of images of the current answer that have been sent. */
+  /** The number of images of the current answer that were streamed. An image that is too large counts too. */
   #imagesSent = 0;
 
   constructor(images: ShownImages) {
     this.#images = images;
   }
 
-  /** The time after which `pause` must be called, or undefined if there is nothing to send. */
+  /** The time in milliseconds after which `pause` must be called, or undefined if there is nothing to send. */
   get pauseMs(): number | undefined {
     if (this.#thought !== '') {
       return Math.max(GATHER_MS, this.#thoughtSince + THOUGHT_MS - performance.now());
@@ -63,7 +63,7 @@ export class Speech {
     return this.#text === '' ? undefined : HELD_MS;
   }
 
-  /** Returns the utterances to send after no text has arrived for a while. */
+  /** Returns the utterances to send after no text has arrived for `pauseMs`. */
   pause(): Utterance[] {
     if (this.#thought !== '') return this.#isThoughtDue ? this.#thoughtPiece() : [];
     return this.#flush(splitLast(this.#text).now !== '');
@@ -97,7 +97,7 @@ export class Speech {
   /** Processes a complete answer. Returns the utterances that have not been sent yet. */
   whole(event: Event): Utterance[] {
     const text = contentText(event.content);
-    // The answer starts with the collected pieces, unless it was changed afterwards.
+    // The answer starts with the pieces that were streamed, unless it was changed after they were streamed.
     const isWhole = text.startsWith(this.#said + this.#text);
     const rest = isWhole ? text.slice(this.#said.length) : this.#text + text;
     this.#text = '';
@@ -114,7 +114,7 @@ export class Speech {
     return out;
   }
 
-  /** Returns the text and the thought that were collected. */
+  /** Returns the collected text and the collected thought, and ends the thought. */
   flush(): Utterance[] {
     const out = this.#flush(false);
     this.#begun = '';
@@ -170,8 +170,8 @@ function asText(part: Part): Utterance {
 
 /**
  * Splits a thought into its subject and its description. Many models start a thought with its subject, for example
- * `**Reading the file** I will look at …`. Otherwise the first line, shortened to 80 characters, is the subject, and
- * the whole text is the description.
+ * `**Reading the file** I will look at …`. If the thought has no such subject, the first line, shortened to 80
+ * characters, is the subject, and the whole text is the description.
  */
 export function thoughtOf(text: string): AgentThought {
   const [, subject, description] = /^\s*\*\*([^*\n]{1,200})\*\*\s*([^]*)$/.exec(text) ?? [];

@@ -45,7 +45,7 @@ export const developmentToolView: LogView = {
     const isHidden = status.message !== undefined && isForPlain(status.message);
     if (shown === history && !isHidden) return task;
     if (!isHidden) return { ...task, history: shown };
-    // The message of the status is hidden. If the state is not settled, the status gets the message before it instead.
+    // The status message is hidden. If the state is not settled, the last visible message of the history replaces it.
     const before = isSettled(status.state) ? undefined : shown?.at(-1);
     return {
       ...task,
@@ -62,8 +62,8 @@ export const developmentToolView: LogView = {
 };
 
 /**
- * Returns whether a message is only for clients without the extension. Such a message is a question in words, or the
- * empty end of a text.
+ * Returns whether a message is only for clients without the extension. Such a message is a question in words, or an
+ * empty chunk that marks the end of a text.
  */
 function isForPlain(message: Message): boolean {
   return isQuestionInWords(message) || (isEmpty(message) && textPlace(message)?.isLast === true);
@@ -191,7 +191,8 @@ function plainMessage(message: Message): Message[] {
 }
 
 /**
- * Returns the metadata without the values of the extension and of `other`. Returns undefined if no metadata is left.
+ * Returns the metadata without the keys of the extension and without the key `other`. Returns undefined if no metadata
+ * is left.
  */
 export function withoutExtension(
   metadata: Metadata | undefined,

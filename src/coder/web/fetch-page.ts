@@ -1,6 +1,7 @@
 /**
  * Fetches a web page whose URL is not trusted. Private networks are not allowed, except those in `allowNetworks`.
- * Redirects are followed only on the same host, because a person approves a host. Size and time are limited.
+ * Redirects are followed only on the same host, because a person approves requests to one host. Size and time are
+ * limited.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';

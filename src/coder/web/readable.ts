@@ -7,7 +7,7 @@
  */
 import { Tokenizer } from 'htmlparser2';
 
-/** Elements whose content is not shown. */
+/** Elements whose content is left out. */
 const SKIPPED = new Set(['script', 'style', 'noscript', 'template', 'svg', 'iframe', 'object']);
 const BLOCKS = new Set(
   (
@@ -15,7 +15,7 @@ const BLOCKS = new Set(
     'header hr main nav ol p section table tbody tfoot thead tr ul h1 h2 h3 h4 h5 h6 pre li br title'
   ).split(' '),
 );
-/** What precedes the text of an element. */
+/** The Markdown prefix of the text of each element. */
 const PREFIXES: Readonly<Record<string, string>> = {
   title: '# ',
   h1: '# ',
@@ -28,8 +28,8 @@ const PREFIXES: Readonly<Record<string, string>> = {
 };
 const MAX_LINK = 500;
 /**
- * After an unclosed quote, the rest of the page is read again. After this number of passes, all quotes in tags are
- * removed first, because more passes would take quadratic time.
+ * A tag with an unclosed quote hides the rest of the page, so the rest is read again in a new pass. After this number
+ * of passes, all quotes in tags are removed, because more passes would take quadratic time.
  */
 const MAX_PASSES = 8;
 const NO_BREAK_SPACE = 0xa0;

@@ -2,9 +2,9 @@
  * Sends the requests of the inspector's page to the agent. The page itself may send requests only to its own server.
  *
  * Only the origins that the person named on the command line are trusted: they may be in any network, and only they get
- * the headers of the command line. Other origins, for example those in the agent's card, are added when the person
- * agrees. Such an origin must have a public address or be on the agent's host. If the agent is on this machine, the
- * origin may be on this machine too.
+ * the headers that the person gave on the command line. Requests to another origin, for example one in the agent's
+ * card, are allowed after the person has agreed. Such an origin must have a public address or be on the agent's host.
+ * If the agent is on this machine, the origin may be on this machine too.
  */
 import * as z from 'zod';
 import { reasonOf, rootCause } from '../../base/index.ts';
@@ -23,10 +23,10 @@ const MAX_BYTES = 64 * 2 ** 20;
 /** Maximum time until a response starts, and the maximum time without data after that. */
 const START_MS = 120_000;
 const SILENT_MS = 600_000;
-/** The time that the agent has for an answer over gRPC. */
+/** Maximum time for an answer of the agent over gRPC. */
 const TRY_MS = 15_000;
 
-/** Headers that belong to one connection, and headers that could make a proxy read the request differently. */
+/** Refused headers: those that belong to one connection, and those that make a proxy read the request differently. */
 const RESERVED =
   /^(host|connection|content-length|transfer-encoding|te|trailer|upgrade|keep-alive|expect|proxy-.*)$/i;
 
@@ -46,9 +46,9 @@ const TriedInterface = z.strictObject({
 export interface AgentRelayOptions {
   /** The agent's address, as the person has given it. */
   readonly url: string;
-  /** Headers for the agent, and for `trustedOrigins`. The page learns only their names. */
+  /** Headers for requests to the agent and to `trustedOrigins`. The page learns only the names of these headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Other origins that the person has named. */
+  /** Other origins that the person has named on the command line. */
   readonly trustedOrigins?: readonly string[] | undefined;
 }
 
@@ -87,7 +87,7 @@ export class AgentRelay {
     };
   }
 
-  /** Adds an origin to which the person agrees. Requests to it get no headers of the command line. */
+  /** Allows requests to an origin, because the person agrees. Such requests get no headers of the command line. */
   agree(text: string): void {
     const url = URL.parse(text);
     if (!url || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`) {
@@ -99,7 +99,7 @@ export class AgentRelay {
     this.#agreed.add(url.origin);
   }
 
-  /** Tries an interface with gRPC, which a browser cannot use. */
+  /** Checks a gRPC interface of the agent. The page cannot do this, because a browser cannot use gRPC. */
   async tryGrpc(body: unknown): Promise<AgentCheck> {
     const { interface: offer, cardUrl, headers } = parsed(TriedInterface, body);
     if (!isGrpc(offer) || !hasOriginOf(this.#trusted, cardUrl)) {
@@ -196,14 +196,14 @@ function headersOf(given: Readonly<Record<string, string>>): Headers {
       );
     }
   }
-  // The page shows the bytes as the agent sends them.
+  // The response must not be compressed, because the page shows the bytes as the agent sends them.
   headers.set('accept-encoding', 'identity');
   return headers;
 }
 
 /**
  * Calls `send` and returns the lines of the answer. When the page stops reading, the request to the agent ends
- * immediately. `done` is called once, at the end.
+ * immediately. `done` is called once, when the answer ends or the page stops reading.
  */
 function linesOf(
   send: (signal: AbortSignal) => Promise<Response>,

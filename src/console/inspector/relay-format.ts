@@ -1,7 +1,10 @@
 /** The JSON that `parley inspect` sends to the inspector's page. The page reads it with these schemas. */
 import * as z from 'zod';
 
-/** What the page may know: the agent's address, the origins, and the names of the headers. */
+/**
+ * What the page may know: the agent's address, the trusted origins, the origins to which the person has agreed, and the
+ * names of the headers.
+ */
 export const RelayState = z.object({
   url: z.string(),
   trusted: z.array(z.string()),

@@ -7,7 +7,7 @@ import { NO_STORE, type JsonRoute } from '../../http/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { AgentRelay } from './agent-relay.ts';
 
-/** Maximum size of a request to the relay. It contains the request to the agent. */
+/** Maximum size of a request of the page. Such a request contains the request to the agent. */
 const MAX_BODY_BYTES = 4 * 2 ** 20;
 
 export function inspectorRoutes(relay: AgentRelay): JsonRoute[] {

@@ -87,7 +87,8 @@ export class LogWriter {
         break;
       default:
         if (isTerminal(fact.state)) this.#endTurn(fact.state, fact.text);
-        // A question in words is for clients that do not support calls. In this UI, the call shows the question.
+        // The text of a question is for clients that do not support calls. If a call waits for an answer, this call
+        // shows the question.
         else if (fact.text !== '' && !this.#open.some(isWaiting)) {
           this.take({ kind: 'text', text: fact.text });
         }
@@ -157,8 +158,9 @@ export class LogWriter {
     const text = textOfPrompt(all);
     if (text === '') return;
     const parts = all.filter((part) => part.kind !== 'text');
-    // If a call waits, the turn has not ended, and the prompt may be the answer. All calls of the turn stay open,
-    // because any of them may have asked the question. Otherwise, open entries belong to the previous turn.
+    // If a call waits for an answer, the turn has not ended, and the prompt may be this answer. All calls of the turn
+    // stay open, because any of them may have asked the question. If no call waits, the open entries belong to the
+    // previous turn.
     const waits = this.#open.some(isWaiting);
     this.#settle(({ kind }) => waits && kind === 'call');
     this.#answer = '';
@@ -171,7 +173,7 @@ export class LogWriter {
     } else if (state !== 'completed') {
       this.notice('error', text === '' ? 'The turn failed.' : text, false);
     } else if (text !== '' && text.trim() !== this.#answer.trim()) {
-      // Usually, the text of `completed` repeats the streamed answer. In this case, it does not.
+      // Usually, the text of `completed` repeats the streamed answer. A different text is shown too.
       this.take({ kind: 'text', text });
     }
     this.end();
@@ -191,7 +193,7 @@ export class LogWriter {
       this.#push({ kind: 'text', text: block, first, done: true });
       first = false;
     }
-    // White space alone is kept too, because it may belong to the next block.
+    // A rest of only white space is kept, because it may belong to the next block.
     this.#push({ kind: 'text', text: rest, first, done: false });
   }
 

@@ -62,7 +62,7 @@ function join(state: SessionState, snapshot: LiveSnapshot): SessionState {
   for (const call of snapshot.pending) {
     if (!known.has(call.tool_call_id)) writer.take({ kind: 'call', call });
   }
-  // Printed entries cannot be removed. So if the task is the same, only later entries are added.
+  // Entries that are already printed cannot be removed. So for the same task, only later entries are added.
   const shown = again ? state.log.finished : past.log.finished;
   const own = writer.log.finished.slice(last.length);
   const fresh = own.slice(again ? state.logged : 0);

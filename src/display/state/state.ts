@@ -18,18 +18,18 @@ export interface SessionState {
   readonly approval: string;
   readonly turn: TaskState;
   readonly log: Log;
-  /** The number of finished entries that come from the current task, without entries that only this client shows. */
+  /** The number of finished entries of the current task. Entries that only this client shows are not counted. */
   readonly logged: number;
-  /** The number of messages before the log that this client has not loaded. */
+  /** The number of earlier messages that this client has not loaded. They precede the log. */
   readonly omitted: number;
   readonly clients: readonly LiveClient[];
   readonly queued: readonly QueuedPrompt[];
   readonly usage: SessionUsage;
-  /** The notice of the next retry. Undefined unless a request to the model failed and will be sent again. */
+  /** The notice that a failed request to the model will be sent again. Undefined if no retry is pending. */
   readonly retry: Extract<OwnerNotice, { kind: 'retry' }> | undefined;
 }
 
-/** An item of the session, or something that only this client shows: a notice, or a command that its person ran. */
+/** An item of the session, or an item that only this client shows: a notice, or a command that its user ran. */
 export type SessionAction =
   | LiveItem
   | OwnerNotice

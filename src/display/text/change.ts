@@ -18,7 +18,7 @@ const MAX_MS = 200;
 const MAX_CHARS = 2_000_000;
 const CONTEXT = 3;
 /**
- * The mark that shows a tab. It is used only in lines that would otherwise look the same before and after the change.
+ * The mark that shows a tab. Used only in lines that would look the same before and after the change without this mark.
  */
 const TAB_MARK = '→   ';
 
@@ -80,7 +80,7 @@ function noted({ formatted_diff }: FileDiff): ChangedLine[] {
   return headerNotes(formatted_diff).map((text) => ({ kind: 'patch', text: reveals(text) }));
 }
 
-/** Returns the texts that occur in a removed line and also in an added line when tabs are drawn as spaces. */
+/** Returns the texts that are in both a removed and an added line, if tabs are drawn as spaces. */
 function sameLooks(lines: readonly string[]): ReadonlySet<string> {
   const looks = (sign: string): string[] =>
     lines.filter((each) => each[0] === sign).map((each) => reveals(each.slice(1)));
@@ -98,7 +98,7 @@ function visibleEnds(before: string, after: string): readonly [string, string] {
 }
 
 /**
- * Returns the server's diff. If there is none, or if it says only that there are too many differences, returns the new
+ * Returns the server's diff. If this diff is missing, or says only that there are too many differences, returns the new
  * content.
  */
 function formatted(diff: FileDiff): FileChange {

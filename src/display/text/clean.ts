@@ -8,8 +8,8 @@ const TAB = '    ';
 const BIDIRECTIONAL = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const CONTROL = /(?!\n)\p{Cc}/gu;
 /**
- * Escape sequences. No part of the pattern goes past the next ESC, so that the time is linear. The pattern of
- * `stripVTControlCharacters` takes quadratic time for a text of many unfinished sequences.
+ * Escape sequences. No part of the pattern matches beyond the next ESC, so that matching takes linear time. The pattern
+ * of `stripVTControlCharacters` takes quadratic time for a text of many unfinished sequences.
  */
 const SEQUENCE =
   // oxlint-disable-next-line no-control-regex -- searches for control characters

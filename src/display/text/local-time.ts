@@ -3,7 +3,7 @@ const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
 /**
  * Returns a time in the time zone of this machine: `14:03`, `yesterday 14:03`, `12 Nov 14:03`. For a time in another
- * year, the date without the time of day.
+ * year, returns the date without the time of day.
  */
 export function localTime(at: number, now = Date.now()): string {
   const [then, today] = [new Date(at), new Date(now)];
@@ -22,7 +22,7 @@ function midnight(time: Date): number {
   return new Date(time.getFullYear(), time.getMonth(), time.getDate()).getTime();
 }
 
-/** Returns the time since `since`, such as `45s` or `2m 5s`. */
+/** Returns the duration from `since` to `now`, such as `45s` or `2m 5s`. */
 export function timeSince(since: number, now: number): string {
   const seconds = Math.max(0, Math.floor((now - since) / 1000));
   return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m ${seconds % 60}s`;

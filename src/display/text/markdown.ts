@@ -1,4 +1,4 @@
-/** Parses Markdown from peers with the package `marked`. The HTML that `marked` can produce is never used. */
+/** Parses untrusted Markdown with the package `marked`. The HTML that `marked` can produce is never used. */
 import { lexer, type Token } from 'marked';
 import { clean } from './clean.ts';
 

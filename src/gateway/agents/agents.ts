@@ -1,8 +1,8 @@
 /**
  * The agents behind the gateway. Agents from the configuration are trusted. Agents that callers registered in their
  * workspace are guarded. They may only be in public networks and in networks that the operator allowed. If an agent
- * from the configuration and a registered agent have the same name, the agent from the configuration is used, provided
- * that the workspace may use it.
+ * from the configuration and a registered agent have the same name, workspaces that may use the configured agent get
+ * the configured agent.
  */
 import { rest } from '../../base/index.ts';
 import { A2AError, type AgentSkill } from '../../protocol/index.ts';
@@ -111,7 +111,7 @@ export function createAgents(options: AgentsOptions) {
   async function checkRegularly(unhealthy: boolean): Promise<void> {
     let pruneAt = 0;
     for (;;) {
-      // The register may be temporarily unavailable. The next check reads it again.
+      // The register (the gateway's database) may be temporarily unavailable. The next check reads it again.
       await checkAll(unhealthy).catch((error: unknown) => {
         logger.warn({ err: error }, 'failed to check the remote agents');
       });
@@ -155,9 +155,9 @@ export function createAgents(options: AgentsOptions) {
   /**
    * Registers an agent if `create` is true, otherwise changes it. Throws `conflict` if the agent is in the
    * configuration. With `create`, also throws `conflict` if the agent already exists or the workspace has too many
-   * agents. Throws `notFound` if an agent to change does not exist. Throws `invalidParams` if an address is not
-   * allowed, if a change must contain the headers again but does not, or if headers cannot be stored. With `verify`,
-   * throws `upstreamFailed` if the card cannot be fetched.
+   * agents. Throws `notFound` if the agent to change does not exist. Throws `invalidParams` if an address is not
+   * allowed, or if headers cannot be stored. Also throws `invalidParams` if `input` must repeat the stored headers but
+   * does not. With `verify`, throws `upstreamFailed` if the card cannot be fetched.
    */
   async function put(change: AgentChange): Promise<RemoteAgent> {
     const { workspace, actor, name, input, create, verify } = change;
@@ -218,7 +218,7 @@ export function createAgents(options: AgentsOptions) {
     put,
     remove,
     use,
-    /** Reads the registered agents. Must be called before the first request, if the register is in PostgreSQL. */
+    /** Reads the registered agents. If the register is in PostgreSQL, must be called before the first request. */
     load: () => registry.load(),
     /** Returns the number of agents in each health state. */
     census() {

@@ -34,7 +34,7 @@ export class ChunkReader {
     return event;
   }
 
-  /** Returns the event if it is the next chunk of the text that was read last, otherwise undefined. */
+  /** Returns the event, or undefined if it is not the next chunk of the text that was read last. */
   next(data: string, type: string): TaskArtifactUpdateEvent | undefined {
     const last = this.#last;
     const text = last !== undefined && type === this.#type ? this.#between(data) : undefined;
@@ -42,7 +42,7 @@ export class ChunkReader {
     return { ...last, artifact: { ...last.artifact, parts: [{ kind: 'text', text }] } };
   }
 
-  /** Returns the text if everything around it is the same as in the last chunk, otherwise undefined. */
+  /** Returns the text, or undefined if the JSON around it differs from the JSON in the last chunk. */
   #between(data: string): string | undefined {
     const end = data.length - this.#after.length;
     if (end < this.#before.length) return undefined;

@@ -59,7 +59,10 @@ function bracketed(hostname: string): string {
   return hostname.includes(':') && !hostname.startsWith('[') ? `[${hostname}]` : hostname;
 }
 
-/** Returns a `fetch` that uses the dispatcher. It is slower than an Exchange, so it is used only for agent cards. */
+/**
+ * Returns a `fetch` that uses the dispatcher. It is slower than an `Exchange` (exchange.ts), so it is used only for
+ * agent cards.
+ */
 export function fetchOver(dispatcher: Dispatcher): typeof globalThis.fetch {
   // undici's types differ from those of Node's fetch only in members that are not used here.
   const fetch = undiciFetch as unknown as (

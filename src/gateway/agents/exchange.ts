@@ -59,8 +59,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
   readonly #maxBytes: number;
   readonly #signal: AbortSignal | undefined;
   /**
-   * Resolves when the first event of an expected stream has arrived, when an unexpected stream begins, or otherwise
-   * when the response ends. Rejects if the request fails before that.
+   * Resolves at the first event of an expected stream, at the start of an unexpected stream, or at the end of any other
+   * response. Rejects if the request fails earlier.
    */
   readonly #opened = Promise.withResolvers<void>();
   #streams = false;
@@ -145,7 +145,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
     this.#reader = reader;
     const read = Promise.withResolvers<void>();
     this.#read = read;
-    // This may already end the reading.
+    // This call may already settle `read` and clear `#read`.
     this.more();
     return read.promise;
   }
@@ -158,7 +158,10 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
     if (this.#over && !this.#busy && !this.#hasItem) this.#leaveReader(this.#error);
   }
 
-  /** Passes an item to the reader. Returns false if the reader is busy with it, has failed, or wants no more items. */
+  /**
+   * Passes an item to the reader. Returns false if the reader is busy with the item, has failed, or wants no more
+   * items.
+   */
   #pass(reader: ItemReader, item?: StreamItem): boolean {
     try {
       const taken = reader.take(item ?? this.#item());
@@ -318,8 +321,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
   }
 
   /**
-   * Decodes the chunk to text. A chunk that may start or end in the middle of a character is returned as it is, because
-   * it needs the parser's decoder, which is slower.
+   * Decodes the chunk to text. Returns a chunk unchanged if it may start or end in the middle of a character. Such a
+   * chunk needs the parser's own decoder, which is slower.
    */
   #text(chunk: Buffer): Buffer | string {
     const whole = (chunk[chunk.length - 1] ?? 0) < 0x80;
@@ -330,8 +333,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
 
   /**
    * Passes the events at the start of `text` to the reader without the parser, as long as ChunkReader recognizes them.
-   * The reader gets all of these events, even if it was ready for only one, until it becomes busy or wants no more.
-   * Returns the position after the last event that was passed.
+   * After the first event, `isReady` is not checked again: the reader gets all of these events, until it becomes busy
+   * or wants no more. Returns the position after the last event that was passed.
    */
   #passChunks(reader: ItemReader, text: string): number {
     if (!this.#between) return 0;
@@ -386,8 +389,9 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
   }
 
   /**
-   * Stops reading. Usually the last event has arrived and the response is about to end. So a stream gets a moment to
-   * end, because its connection can then be reused. Without a stream, the request is aborted at once.
+   * Stops reading. Usually the last event has arrived, and the response is about to end. So a stream gets up to
+   * LINGER_MS to end, because then its connection can be reused. If the response is not a stream, the request is
+   * aborted at once.
    */
   #linger(): void {
     if (this.#over) return;

@@ -1,13 +1,14 @@
 /**
  * Executes a task by sending it to a remote agent. The remote agent's events become events of our task, with our ids,
- * in our log. So a client can resume its stream at the gateway even if the remote agent does not support resumption,
- * and also after a restart of the gateway.
+ * in our log. So a client can resume its stream at the gateway, even if the remote agent does not support resumption,
+ * and even after a restart of the gateway.
  *
  * Normally a message is sent only once. After a crash, the gateway follows the remote task again if it has the remote
  * task's id. It compares the remote task with our log to find the events that are missing. If the remote task's id is
  * unknown, the message may or may not have arrived. It is sent again only if the agent recognizes repeated messages by
  * their id (`deduplicates`). For all other agents the task fails. A later message of a task, such as the answer to a
- * question, is also sent again if the agent was unreachable, or if the remote task still waits for it after a crash.
+ * question, is also sent again in two cases: the agent was unreachable, or the remote task still waits for this message
+ * after a crash.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -76,13 +77,15 @@ interface Running {
   readonly agent: RemoteAgent;
   /** Resolves with the id of the remote task, or with undefined if there is none. */
   readonly remoteTask: Later<string | undefined>;
-  /** Whether this process has begun to send the message. Reset if the agent has certainly done no work for it. */
+  /**
+   * Whether this process has begun to send the message. Reset if the agent has certainly done no work for this message.
+   */
   sent: boolean;
   /** The headers and extensions of the requests to the agent, once they are known. */
   call?: Pick<Call, 'headers' | 'extensions'>;
   /**
-   * True if the task was canceled or has expired. Stays false when the gateway shuts down, because the task is then
-   * resumed later.
+   * True if the task was canceled or has expired. Stays false when the gateway shuts down, because the next process
+   * resumes the task.
    */
   canceled: boolean;
 }
@@ -149,7 +152,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     runs.set(task.id, running);
     let outcome = 'ok';
     let answered = false;
-    /** Whether the end of the remote task was passed on to the execution, which stores it. */
+    /** Whether the execution has received the end of the remote task. The execution stores this end. */
     let hasEnded = false;
     let remoteTaskId: string | undefined;
     try {
@@ -197,7 +200,8 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
           }
           remoteTaskId = reading.taskId;
           remoteContextId = reading.contextId;
-          // Save the link before a client sees an event, so that the remote task can be found again after a crash.
+          // Save the link between our task and the remote task before a client sees an event. So the remote task can be
+          // found after a crash.
           const isOver = reading.hasEnded;
           return saved({ ...link, remoteTaskId, remoteContextId, isOver }).then(() => {
             running.remoteTask.resolve(remoteTaskId);

@@ -79,7 +79,7 @@ export function exposedProfile(card: AgentCard, options: ExposedOptions): AgentP
   };
 }
 
-/** Returns whether the IP address or the host name belongs to a private network. Also true for an invalid address. */
+/** Returns whether the host of the web address belongs to a private network. Also true for an invalid address. */
 function isInternal(address: string): boolean {
   const url = URL.parse(address);
   if (!url) return true;

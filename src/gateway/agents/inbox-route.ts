@@ -54,7 +54,7 @@ const Latest = z.object({
 export function inboxRoute({ agents }: { readonly agents: Agents }): GatewayRoute {
   /**
    * Returns the names that the caller asked for. Throws if one of them does not exist, or if the caller may not see its
-   * tasks. By default, returns the names of the endpoints whose tasks the caller may see, at most MAX_AGENTS. An empty
+   * tasks. If the caller asked for no names, returns up to MAX_AGENTS names whose tasks the caller may see. An empty
    * name stands for the gateway itself.
    */
   function namesFor(caller: Caller, asked: readonly string[] | undefined): readonly string[] {

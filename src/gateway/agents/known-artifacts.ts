@@ -1,8 +1,8 @@
 /**
  * The artifacts of a remote task that are already in our log. A snapshot of the remote task is compared with them.
  *
- * Servers may split or join text chunks in any way, so consecutive plain texts are treated as one text. They are joined
- * only for a comparison, which is rare. Until then, the parts of each chunk are only added to a list.
+ * Servers may split or join text chunks in any way, so consecutive plain texts are treated as one text. The texts are
+ * joined only for a comparison, which is rare. Until then, the parts of each chunk are kept in a list.
  */
 import type { Artifact, Part, TextPart } from '../../protocol/index.ts';
 import { sameJson, type ArtifactEvent } from '../../tasks/index.ts';
@@ -37,8 +37,8 @@ export class KnownArtifacts {
   }
 
   /**
-   * Returns the event that takes over the changes of the remote artifact, and records this event. Returns undefined if
-   * there are no changes, or if the remote artifact is new and has no parts.
+   * Returns the event that brings our log up to date with the remote artifact, and records this event. Returns
+   * undefined if there are no changes, or if the remote artifact is new and has no parts.
    */
   update(artifact: Artifact): ArtifactEvent | undefined {
     const known = this.#artifacts.get(artifact.artifactId);
@@ -62,7 +62,7 @@ function replacement(artifact: Artifact): ArtifactEvent {
   };
 }
 
-/** Returns the event that takes over the changes of `theirs`, or undefined if there are none. */
+/** Returns the event that changes `ours` to `theirs`, or undefined if there are no changes. */
 function difference(ours: Artifact, theirs: Artifact): ArtifactEvent | undefined {
   const missing = partsAfter(ours.parts, joined(theirs.parts));
   if (!missing) return replacement(theirs);

@@ -78,7 +78,10 @@ export function createOutgoing(links: TaskLinks) {
   }
 
   return {
-    /** Records that a context is new. A new context has no links, so the database is not read for it. */
+    /**
+     * Records that a context is new. A new context has no links, so `message` does not look for its links in the
+     * database.
+     */
     markNew(contextId: string): void {
       if (fresh.size >= MAX_FRESH) fresh.clear();
       fresh.add(contextId);
@@ -86,7 +89,8 @@ export function createOutgoing(links: TaskLinks) {
     message,
     /**
      * Returns the message to send after a crash, or undefined if the remote agent has already received it. Throws
-     * UnknownOutcome if this is unknown and the agent does not recognize repeated messages (`deduplicates`).
+     * UnknownOutcome if it is unknown whether the agent has received the message, and the agent does not recognize
+     * repeated messages (`deduplicates`).
      */
     async afterCrash(
       context: ExecutionContext,

@@ -1,5 +1,5 @@
 /**
- * Prepares the execution of a task by a remote agent: connects to the agent, and creates the message, the follower of
+ * Prepares the execution of a task by a remote agent. Connects to the agent, and creates the message, the follower of
  * the remote task, and the reader of its events.
  */
 import { andThen, type MaybePromise } from '../../base/index.ts';
@@ -26,9 +26,9 @@ export interface Prepared {
   readonly follower: TaskFollower;
   readonly service: FollowedService;
   readonly call: MessageCall;
-  /** The sender to store with the link. */
+  /** The sender to store with the link (task-links.ts). */
   readonly sender: Sender;
-  /** Whether a message is sent. */
+  /** Whether a message is sent. If false, the execution only follows the remote task. */
   readonly sends: boolean;
   /** Whether the link is saved before the message is sent. */
   readonly savesFirst: boolean;
@@ -161,7 +161,10 @@ export function createPrepare(links: TaskLinks, outgoing: Outgoing): Prepare {
   return prepare;
 }
 
-/** Returns the sender of a message that is never sent again. Its metadata is then not needed any more. */
+/**
+ * Removes the metadata from the sender of a message that is never sent again. Only a repeated message needs the
+ * metadata.
+ */
 function withoutMetadata(sender: Sender): Sender {
   if (!sender.metadata) return sender;
   const { metadata: _, ...rest } = sender;

@@ -81,8 +81,8 @@ export class Reading {
   }
 
   /**
-   * Records that the connection to the agent was opened again. Events may then be missing, because not every server
-   * repeats the events that were lost.
+   * Records that the connection to the agent was opened again. Events may be missing after a reconnection, because some
+   * servers do not repeat lost events.
    */
   doubt(): void {
     this.#doubtful = true;
@@ -114,7 +114,7 @@ export class Reading {
     return this.#status(stale, undefined, false);
   }
 
-  /** Returns the events that take over the changes of the remote task's artifacts. */
+  /** Returns the events that bring our log up to date with the remote task's artifacts. */
   compare({ artifacts = [] }: Task): ExecutorEvent[] {
     this.#guard.artifacts(artifacts.length);
     const missing: ExecutorEvent[] = [];

@@ -1,6 +1,7 @@
 /**
- * The agents that callers registered. They are stored in the register, and all of them are in memory. With SQLite, each
- * access checks whether they have changed. With PostgreSQL, they are read again when the register reports a change.
+ * The agents that callers registered. They are stored in the register (the gateway's database), and all of them are
+ * kept in memory. With SQLite, each access checks whether the register has changed. With PostgreSQL, the agents are
+ * read again when the register reports a change.
  */
 import * as z from 'zod';
 import { andThen, type MaybePromise } from '../../base/index.ts';
@@ -42,7 +43,7 @@ interface Known {
 }
 
 export function createAgentRegistry({ register, secrets, route, logger }: Options) {
-  /** The agents by workspace and name. The object of an unchanged agent is kept, with its card and health. */
+  /** The agents by workspace and name. After a read, an unchanged agent keeps its object, with its card and health. */
   let known = new Map<string, Known>();
   /** The agents whose stored headers cannot be decrypted. */
   const unreadable = new Set<string>();

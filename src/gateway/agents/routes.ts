@@ -1,6 +1,6 @@
 /**
- * The HTTP routes under `/a2a/agents`. They list the agents that a workspace may use, and manage the agents that it
- * registered.
+ * The HTTP routes under `/a2a/agents`. They list the agents that a workspace may use, and manage the agents that the
+ * workspace registered.
  */
 import { defined } from '../../base/index.ts';
 import * as z from 'zod';

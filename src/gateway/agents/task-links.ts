@@ -1,7 +1,8 @@
 /**
- * Stores links. A link contains the ids of the remote task and context that belong to our task and context, and the
- * sender of the task's last message. All links of one turn of the event loop are stored in one transaction, because a
- * commit for each proxied message would take more time than the message itself.
+ * Stores links. A link connects a task and a context of the gateway ("our task") with the task and the context at the
+ * remote agent. It also contains the sender of the task's last message. All links that are saved in one turn of the
+ * event loop are stored in one transaction. A commit for each proxied message would take more time than the message
+ * itself.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -29,13 +30,13 @@ export interface Link {
   readonly remoteTaskId: string | undefined;
   readonly remoteContextId: string | undefined;
   readonly sender: Sender;
-  /** Whether the task has ended. If it also has no remote task, only the link of its context is needed. */
+  /** Whether the task has ended. For an ended task without a remote task, only the ids of the contexts are needed. */
   readonly isOver?: boolean;
 }
 
 export type TaskLinks = ReturnType<typeof createTaskLinks>;
 
-/** Time for which a link is kept after it was last saved. */
+/** How long a link is kept after it was last saved, in milliseconds. */
 const KEEP_MS = 90 * 86_400_000;
 /**
  * Maximum number of links that one transaction examines or removes. The number is limited because a transaction blocks

@@ -1,6 +1,7 @@
 /**
  * Checks that the caller has the scope that an operation of the protocol needs, and hides the secrets of webhooks. All
- * keys of a workspace may read its tasks, so a key could otherwise read the secrets of a webhook of another key.
+ * keys of a workspace may read its tasks. If the secrets were not hidden, a key could read the webhook secrets of
+ * another key.
  */
 import { A2AError } from '../../protocol/index.ts';
 import {

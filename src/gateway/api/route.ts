@@ -1,6 +1,6 @@
 /**
  * Types for the table of the gateway's own routes. The routes of the HTTP server, the check of scopes and
- * `/openapi.json` are all based on this table. The isolation test uses the table to call every route from another
+ * `/openapi.json` are all based on this table. The isolation test calls every route in the table from another
  * workspace. For this test, a route with a path parameter must set `resource` to the kind of object that the parameter
  * identifies.
  *
@@ -27,7 +27,7 @@ export interface RouteInput<Body, Query = undefined> {
   readonly query: Query;
   readonly body: Body;
   readonly caller: Caller;
-  /** The A2A call, which is passed to the operations of `handler`. */
+  /** The context of the request, for the operations of `handler`. */
   readonly call: Call;
   /** The A2A operations on the gateway's tasks. */
   readonly handler: RequestHandler;
@@ -89,7 +89,7 @@ export interface RouteOptions<
   handle(
     input: RouteInput<Parsed<Body>, Parsed<Query>>,
   ): Promise<RouteAnswer | RouteText | RouteStream>;
-  /** Creates the error response. It is needed only if the response is not `{"error": "…"}`. */
+  /** Creates the error response. Needed only if the error format is not `{"error": "…"}`. */
   error?(error: A2AError, request: FailedRequest): RouteAnswer;
 }
 

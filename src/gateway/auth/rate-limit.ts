@@ -47,7 +47,7 @@ export function createRateLimiter({
         bucket = { left: burst, at: time };
         buckets.set(name, bucket);
       }
-      // If the clock was set back, the bucket stays as it is.
+      // If the clock was set back, nothing is refilled.
       const gained = (Math.max(0, time - bucket.at) * requestsPerMinute) / MINUTE_MS;
       bucket.left = Math.min(burst, bucket.left + gained);
       bucket.at = time;

@@ -1,9 +1,9 @@
 /**
- * A rate limiter with its buckets in PostgreSQL, so that all nodes together keep to a limit. The buckets are refilled
- * on the database's clock.
+ * A rate limiter with its buckets in PostgreSQL, so that a limit applies to all gateways (nodes) together. The buckets
+ * are refilled on the database's clock.
  *
- * One statement at a time is in progress. The next statement takes the requests that arrive meanwhile, with one update
- * per bucket. So a busy key needs fewer updates than requests.
+ * Only one statement is in progress at a time. Requests that arrive during this statement wait for the next one, which
+ * updates each bucket once for all of them. So a busy key needs fewer updates than requests.
  */
 import { jsonRows } from '../register/postgres-statement.ts';
 import { type Register, statement } from '../register/register.ts';

@@ -26,7 +26,10 @@ const folding = (least: Least) => `
   FROM spending WHERE day < ? AND length(day) = 10 GROUP BY 1, 2, 3, 4, 5, 6, 7
   ON CONFLICT (${CALLER}) DO UPDATE SET ${added('spending', least)}`;
 
-/** Returns the statements for the sums of a holder. The sums are floats, so that a very large sum does not overflow. */
+/**
+ * Returns the statements for the sums of a budget's holder (a workspace, key or subject). The sums are floats, so that
+ * a very large sum does not overflow.
+ */
 function sums(tokens: string, table: string) {
   const of = (holder: string) =>
     statement(`

@@ -1,4 +1,7 @@
-/** The counters of budgets that a transaction has locked. Changes are made here and then stored together. */
+/**
+ * The counters of budgets that a transaction has locked. The transaction changes them in memory and then stores all
+ * changes together.
+ */
 import type { Row } from '../register/register.ts';
 import type { Counter, Limit } from './grant.ts';
 import { atMost, counterIn, holdersOf, holderName, periodsOf } from './rows.ts';
@@ -80,7 +83,8 @@ export class Counters {
   }
 
   /**
-   * Adds usage. The counter of the task is changed only if `inTask` is true, which means that the call had a budget.
+   * Adds usage. The counter of the task is changed only if `inTask` is true, which means that the call had a
+   * reservation.
    */
   use(booking: Booking, inTask: boolean): void {
     const { taskHolder } = holdersOf(booking);

@@ -61,7 +61,7 @@ export interface Counter {
 
 export interface Grant {
   readonly granted: true;
-  /** The limit on output tokens that the request to the provider gets. If undefined, it gets no limit. */
+  /** The limit on output tokens in the request to the provider. Undefined if the request has no such limit. */
   readonly maxOutputTokens: number | undefined;
   /** The reserved tokens and money, for the prompt and the answer. */
   readonly tokens: number;
@@ -127,7 +127,7 @@ function longestAnswer(need: Need, limit: Limit, counter: Counter, reserved: boo
   const { tokens = Infinity, nanos = Infinity } = limit;
   const tokensLeft = tokens - counter.tokens - (reserved ? counter.reservedTokens : 0);
   const nanosLeft = nanos - counter.nanos - (reserved ? counter.reservedNanos : 0);
-  // Without this rule, a call that costs nothing could be made with a budget that is used up.
+  // Without this check, a call that costs nothing would be granted although the budget is used up.
   if (tokensLeft <= 0 || nanosLeft <= 0) return -1;
   const moneyAfterPrompt =
     limit.currency === need.currency ? nanosLeft - need.inputNanos : nanosLeft;

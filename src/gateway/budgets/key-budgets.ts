@@ -1,4 +1,4 @@
-/** The budgets of keys, from the register. They are cached until the register changes. */
+/** Reads the budgets of keys from the register (the gateway's database). They are cached until the register changes. */
 import { andThen, BoundedMap, type MaybePromise } from '../../base/index.ts';
 import type { PageQuery } from '../api/page.ts';
 import { type Register, statement } from '../register/register.ts';
@@ -61,7 +61,7 @@ export function createKeyBudgets(register: Register) {
             typeof text === 'string'
               ? { budget: Budget.parse(JSON.parse(text)), workspace: String(row?.['workspace']) }
               : null;
-          // If the register has changed since, the budget may be outdated. It must not stay in the cache.
+          // If the register has changed since the read began, the budget may be outdated and must not be cached.
           if (seen === register.changed()) known.set(keyId, found);
           return found ?? undefined;
         },

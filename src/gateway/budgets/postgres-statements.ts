@@ -23,12 +23,12 @@ const rowsOf = (types: string) => `json_to_recordset($rows::json) AS given (${ty
 export const BUDGET_SQL = {
   /**
    * Every transaction that reserves, settles or recovers calls takes this lock shared. A transaction that creates the
-   * counter of a workspace, key or subject computes it from usage and reservations, which must not change in the
-   * meantime. So this transaction takes the lock exclusively (`alone`).
+   * counter of a workspace, key or subject takes the lock exclusively (`alone`). It computes the counter from usage and
+   * reservations, which must not change during the computation.
    */
   share: statement(`SELECT pg_advisory_xact_lock_shared(${COUNTERS_LOCK})`),
   alone: statement(`SELECT pg_advisory_xact_lock(${COUNTERS_LOCK})`),
-  /** Locks the counters, always in the same order, so that transactions do not wait for each other in a circle. */
+  /** Locks the counters, always in the same order, to avoid deadlocks. */
   lockCounters: statement(`
     SELECT holder, period, currency, ${COUNTER} FROM budget_counters
     WHERE (holder, period) IN (SELECT holder, period FROM ${rowsOf('holder text, period text')})
@@ -52,9 +52,9 @@ export const BUDGET_SQL = {
     UPDATE reservations SET owner = $owner, left_at = NULL
     WHERE workspace = $workspace AND task_id = $task AND agent <> '' AND owner <> $owner AND NOT recovered RETURNING *`),
   /**
-   * Marks the reservations whose nodes are gone. `left` finds the marked reservations and the expired reservations. But
-   * it finds a marked reservation for a call to an agent only `$adopt` seconds later. Until then, `adopt` can take over
-   * this reservation.
+   * Marks the reservations whose nodes are gone. `left` returns the marked reservations and the expired reservations.
+   * But `left` returns a marked reservation for a call to an agent only `$adopt` seconds after it was marked. Until
+   * then, `adopt` can take over this reservation.
    */
   markLeft: statement(`
     UPDATE reservations SET left_at = clock_timestamp() WHERE id IN (

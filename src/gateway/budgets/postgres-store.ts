@@ -1,11 +1,11 @@
 /**
- * The budget store in PostgreSQL, for several nodes. Every change is one transaction. The transaction locks the
- * counters that it changes, so that the budgets are exact across nodes. The calls that begin or end while a transaction
- * is in progress are stored together by the next transaction. So a busy budget needs fewer transactions than calls.
+ * The budget store in PostgreSQL, for several gateways (nodes). Every change is one transaction. The transaction locks
+ * the counters that it changes, so that the budgets are exact across nodes. The calls that begin or end while a
+ * transaction is in progress are stored together by the next transaction. So a busy budget needs fewer transactions
+ * than calls.
  *
- * A node that dies leaves reservations behind. When another node sees that the node is gone, it ends these reservations
- * and counts the usage that is known. If the first node was only suspended, it later counts the difference to the
- * actual usage.
+ * A node that dies leaves reservations behind. Another node ends these reservations and counts the known usage. If the
+ * dead node was in fact only suspended, it later counts the difference between the actual usage and the known usage.
  */
 import { randomUUID } from 'node:crypto';
 import { A2AError } from '../../protocol/index.ts';
@@ -48,7 +48,7 @@ const MAX_BATCH = 500;
 const MAX_TRIES = 5;
 /** Maximum number of reservations in `doubtfulReservations`. Further ones end when they expire. */
 const MAX_DOUBTFUL = 10_000;
-/** How long a transaction whose connection was lost may still be committed. */
+/** How long after the loss of its connection a transaction may still be committed, in milliseconds. */
 const DOUBT_MS = 1000;
 
 type Outcome = Grant | BudgetRefusal;
@@ -74,13 +74,13 @@ export function createPostgresBudgetStore(
   let reserving = false;
   let recovering: Promise<number> | undefined;
   /**
-   * Reservations that may have been stored although the transaction seemed to fail, with the time of the failure. They
-   * are released with the next settlement or recovery.
+   * Reservations whose transaction seemed to fail but may have been committed, with the time of the failure. The next
+   * settlement or recovery releases them.
    */
   const doubtfulReservations = new Map<string, number>();
   /**
-   * The batch of each settlement, which is set at the first attempt to store it. A retry stores only the batches that
-   * are not marked in the database, because a transaction may have been stored although it seemed to fail.
+   * The id of each settlement's batch, set at the first attempt to store the settlement. A transaction that seemed to
+   * fail may have been committed. So a retry stores only the batches that are not marked in the database.
    */
   const batches = new WeakMap<Settlement, string>();
   const untrimmed = new Map<string, number>();

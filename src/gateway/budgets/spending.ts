@@ -13,7 +13,7 @@
  * underestimated, or if an agent uses more than its setting `usage`. A call without any budget is counted, but not
  * reserved.
  *
- * Usage that cannot be stored is kept in memory, and is stored as soon as that is possible.
+ * Usage that cannot be stored is kept in memory and stored as soon as possible.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { andThen, createSlots, type MaybePromise, QueueFullError } from '../../base/index.ts';
@@ -51,19 +51,19 @@ const TASK_DAYS_KEPT = 31;
  */
 const MAX_CALL_MS = DAY_MS;
 /**
- * Interval between two searches for reservations of dead nodes. Reservations for calls to agents are kept for a minute,
- * so that a resumed task can take them over (`resume`).
+ * Interval between two searches for reservations of dead processes, in milliseconds. Reservations for calls to agents
+ * are kept for a minute, so that a resumed task can take them over (`resume`).
  */
 const RECOVER_MS = 10_000;
 /**
- * With SQLite, reading usage blocks the event loop. After a read that took longer than QUICK_READ_MS, the next read
- * waits READ_PAUSE times as long as that read took. In the meantime, other requests are served.
+ * With SQLite, reading usage blocks the event loop. After a read of more than QUICK_READ_MS, the next read waits
+ * READ_PAUSE times the duration of this read. During the wait, other requests are served.
  */
 const READ_PAUSE = 4;
 const QUICK_READ_MS = 5;
 /**
- * Number of tokens of an answer after which the count is stored again. Up to this many tokens are not counted after a
- * crash.
+ * After every SEEN_STEP tokens of an answer, the number of its tokens is stored. After a crash, up to SEEN_STEP tokens
+ * are not counted.
  */
 const SEEN_STEP = 256;
 
@@ -72,7 +72,7 @@ const SEEN_STEP = 256;
  * calls has an effect.
  */
 export interface Reservation {
-  /** The limit on output tokens that the request to the provider gets. If undefined, it gets no limit. */
+  /** The limit on output tokens in the request to the provider. Undefined if the request has no such limit. */
   readonly maxOutputTokens: number | undefined;
   /**
    * Records how many tokens of the answer have arrived, so that they are counted even after a crash. Never throws.
@@ -115,8 +115,9 @@ export function createSpending(options: SpendingOptions) {
   const reads = createSlots(1);
   const { signal: forEver } = new AbortController();
   recoverSoon();
-  // `recover` keeps a dead process's reservations for calls to agents for a minute. The timer ends them soon after that.
-  // Otherwise, they would shorten the answers of other calls until `recover` happens to run again.
+  // For a minute, `recover` keeps the reservations of a dead process for calls to agents. The timer ends these
+  // reservations soon afterwards. Without the timer, they would shorten the answers of other calls until `recover`
+  // happens to run again.
   const recovery = setInterval(recoverSoon, RECOVER_MS).unref();
   if (isPostgresRegister(register)) register.onNodeGone(recoverSoon);
 
@@ -155,7 +156,7 @@ export function createSpending(options: SpendingOptions) {
     const { workspace, keyId, subject } = caller;
     const { workspaces, subjects, task } = config;
     const ofKey = keyBudget?.budget;
-    // Most calls have no budget, so this comes first.
+    // Most calls have no budget, so this check comes first.
     if (!workspaces && !subjects && !task && !ofKey) return NO_LIMITS;
     const limits: Limit[] = [];
     const add = (kind: Holder['kind'], id: string, budget: AnyBudget | undefined) => {
@@ -223,10 +224,10 @@ export function createSpending(options: SpendingOptions) {
 
   /**
    * Reserves the prompt and the answer in all budgets. Throws `rateLimited` with the reason BUDGET_EXHAUSTED if a
-   * budget is used up or too small for the call, or if the task has made all its calls. Throws `rateLimited` without
-   * this reason if the rest of a budget is reserved for calls in progress. Throws `forbidden` if a budget is in money
-   * and the model has no price in its currency. Throws `unavailable` if the budget of the key cannot be read, or if
-   * there is a budget and the register cannot be written.
+   * budget is used up or too small for the call, or if the task has made its maximum number of calls. Throws
+   * `rateLimited` without this reason if the rest of a budget is reserved for calls in progress. Throws `forbidden` if
+   * a budget is in money and the model has no price in its currency. Throws `unavailable` if the budget of the key
+   * cannot be read, or if there is a budget and the register cannot be written.
    */
   function reserve(call: PlannedCall): MaybePromise<Reservation> {
     const time = now();
@@ -245,8 +246,8 @@ export function createSpending(options: SpendingOptions) {
     time: number,
   ): Promise<Reservation> {
     const plan = planned(call, limits, time);
-    // The store checks the budgets against the stored usage, so usage in memory is stored first. Usage that arrives, or
-    // is being stored, at this moment may be missing. The reservation of its call still counts then.
+    // The store checks the budgets against the stored usage, so usage in memory is stored first. Usage that arrives or
+    // is being stored at this moment may be missing. In this case, the budgets still count the reservation of its call.
     await unstored.storeFirst();
     let outcome = await store.reserve(plan);
     if (!outcome.granted && (await recover()) > 0) outcome = await store.reserve(plan);
@@ -270,7 +271,7 @@ export function createSpending(options: SpendingOptions) {
       seen(outputTokens) {
         if (ended || outputTokens < told + SEEN_STEP) return;
         told = outputTokens;
-        // A failure is ignored here, because the store logs it and the number is needed only after a crash.
+        // A failure is ignored here, because the register logs it, and the number is needed only after a crash.
         void (async () => store.seen(id, wholeNumber(outputTokens)))().catch(() => undefined);
       },
       settle(used) {
@@ -317,9 +318,8 @@ export function createSpending(options: SpendingOptions) {
   return {
     /**
      * Checks the budgets like `reserve` and throws the same `rateLimited` and `forbidden` errors, but reserves nothing.
-     * Used for requests that are accepted before their call starts. It does not throw if usage cannot be stored. Like
-     * `reserve`, it returns a promise only if the call has a budget, or if the budget of its key must be read from
-     * PostgreSQL.
+     * Used for requests that are accepted before their call starts. Does not throw if usage cannot be stored. Returns a
+     * promise only if the call has a budget, or if the budget of its key must be read from PostgreSQL.
      */
     check(call: PlannedCall): MaybePromise<void> {
       const time = now();
@@ -347,8 +347,8 @@ export function createSpending(options: SpendingOptions) {
       return statusOf({ kind: 'key', workspace, id: keyId }, budget);
     },
     /**
-     * Returns one page of the states of the workspace's budgets. The workspace's own budget comes first, if it has one.
-     * The budgets of its keys follow, the newest keys first, and then the budgets of its JWT subjects.
+     * Returns one page of the workspace's budgets with their status. The workspace's own budget comes first, if it has
+     * one. The budgets of its keys follow, the newest keys first, and then the budgets of its JWT subjects.
      */
     async budgets(workspace: string, { limit, offset }: PageQuery): Promise<BudgetPage> {
       await unstored.flush();

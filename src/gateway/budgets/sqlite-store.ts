@@ -1,4 +1,4 @@
-/** The budget store in an SQLite register. Every change is one transaction. */
+/** The budget store in an SQLite register (the gateway's database). Every change is one transaction. */
 import { randomUUID } from 'node:crypto';
 import {
   arrayStatement,
@@ -164,7 +164,10 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     }
   }
 
-  /** Adds a call that has no task. If there is a row for such calls, the usage is added to this row. */
+  /**
+   * Adds a call that has no task. If there is already a row for such calls with the same day, caller, model or agent,
+   * and context, the usage is added to this row.
+   */
   function* addWithoutTask(use: BookedUse, numbers: Map<string, number>): Steps<void> {
     const { workspace } = use.booking;
     const next = (yield* lastNumber(workspace, numbers)) + 1;
@@ -231,9 +234,13 @@ function taskRow({ booking, isRest }: BookedUse): SqlValue[] {
 const OF_CALL = `holder IN ($workspaceHolder, $keyHolder, $subjectHolder, $taskHolder) AND period IN ($day, $month, 'total')`;
 
 function statements() {
-  // A vendor may report absurdly large numbers. A sum that is too large for SQLite could not be stored.
+  // A vendor may report absurdly large numbers. The sums are limited, because SQLite cannot store a sum that is too
+  // large.
   const conflict = (table: string) => `ON CONFLICT DO UPDATE SET ${added(table, 'min')}`;
-  /** The values are the seven columns of CALLER, the number of the first row, and the values of `taskRow`. */
+  /**
+   * The parameters of the statement are the seven columns of CALLER, the number of the first row, and the values of
+   * `taskRow`.
+   */
   const addTasks = (count: number) => {
     const rows = Array.from({ length: count }, (_, row) => {
       const [context, task, ...numbers] = [0, 1, 2, 3, 4, 5, 6].map((n) => `?${9 + 7 * row + n}`);

@@ -1,6 +1,6 @@
 /**
  * The usage that is not stored yet. Calls that end at about the same time are stored together, because the transaction
- * takes most of the time. Usage that cannot be stored is kept, and is stored as soon as that is possible.
+ * takes most of the time. Usage that cannot be stored is kept in memory and stored as soon as possible.
  */
 import { backoffMs, type MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
@@ -9,7 +9,7 @@ import type { Settlement } from './store.ts';
 
 /** Maximum number of calls whose usage is kept in memory while the register cannot be written. */
 const MAX_KEPT = 10_000;
-/** Time between the first two attempts to store. It doubles with each failure. */
+/** Time between the first two attempts to store, in milliseconds. It doubles with each failure, up to MAX_RETRY_MS. */
 export const FIRST_RETRY_MS = 100;
 export const MAX_RETRY_MS = 5000;
 /**
@@ -19,13 +19,13 @@ export const MAX_RETRY_MS = 5000;
  */
 const TOGETHER_MS = 50;
 /**
- * When this number of calls waits, they are stored at once, because a larger transaction would block the event loop for
- * longer.
+ * When the usage of this number of calls waits, it is stored at once. A larger transaction would block the event loop
+ * for longer.
  */
 const MAX_TOGETHER = 256;
 
 export interface UnstoredUsageOptions {
-  /** Stores usage. It may be called again with the same settlements after a failure. */
+  /** Stores usage. After a failure, it is called again with the same settlements. */
   readonly settle: (settlements: readonly Settlement[]) => MaybePromise<void>;
   readonly firstRetryMs: number;
   readonly logger: Logger;
@@ -35,7 +35,7 @@ export interface UnstoredUsageOptions {
 export class UnstoredUsage {
   readonly #options: UnstoredUsageOptions;
   #kept: Settlement[] = [];
-  /** The time of the last attempt if it has failed, and how long to wait after it. */
+  /** If the last attempt failed: its time, the number of failures in a row, and the pause before the next attempt. */
   #failed: { readonly at: number; readonly count: number; readonly waitMs: number } | undefined;
   #storing: Promise<void> | undefined;
   #willStore = false;
@@ -94,7 +94,7 @@ export class UnstoredUsage {
 
   /** Stores the kept usage, if that is possible. Never rejects. */
   async flush(): Promise<void> {
-    // An attempt in progress has already taken its batch.
+    // An attempt in progress does not store usage that was added after its start, so another attempt follows.
     while (this.#kept.length > 0 || this.#storing) {
       try {
         await this.#store();

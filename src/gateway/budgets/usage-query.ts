@@ -1,4 +1,7 @@
-/** Reads usage from the register. The statement depends on the dimensions, so it is prepared for each request. */
+/**
+ * Reads usage from the register (the gateway's database). The SQL depends on the requested dimensions, so it is
+ * prepared for each request.
+ */
 import { type Row, type SqlValue, statement, type Steps } from '../register/register.ts';
 import { NANOS } from './grant.ts';
 import {
@@ -23,8 +26,8 @@ const COLUMNS: Readonly<Record<Dimension, readonly string[]>> = {
 const KEY_NAME = '(SELECT name FROM api_keys WHERE id = key_id)';
 
 /**
- * The names of all workspaces with usage. Each name is found by one step in the primary key, so that the rows of other
- * days are not read.
+ * The names of all workspaces with usage. Each name is found with one lookup in the primary key, so that the other rows
+ * of its workspace are not read.
  */
 const ALL_WORKSPACES = `
     WITH RECURSIVE used (by_workspace) AS (

@@ -64,9 +64,9 @@ export interface CardsOptions {
 export type Author = Pick<Caller, 'workspace' | 'actor'>;
 
 /**
- * The methods throw `notFound`, `conflict` (for example if the slug is already used), `preconditionFailed` (if
- * `ifMatch` does not match), `tooLarge` (if `card` is too large) or `invalidParams` (if no slug can be made from the
- * name).
+ * The methods throw `notFound` or `conflict`, for example if the slug is already used. They also throw
+ * `preconditionFailed` if `ifMatch` does not match, `tooLarge` if `card` is too large, and `invalidParams` if no slug
+ * can be made from the name.
  */
 export interface Cards {
   create(author: Author, input: CardInput): MaybePromise<ModelCard>;
@@ -278,7 +278,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
         register.read(() => CARD_SQL.bySlug.get(workspace, slug)),
         (row) => {
           const card = row && modelCard(workspace, storedOf(row));
-          // If the register has changed since, the card may be outdated. It must not stay in the cache.
+          // If the register has changed since the read began, the card may be outdated and must not be cached.
           if (changed !== register.changed()) return card;
           if (cache.size >= MAX_CACHED) cache.clear();
           cache.set(key, card);

@@ -2,8 +2,8 @@
  * Finds a page of cards with the full-text index of SQLite. The index has the terms of each card (terms.ts). A search
  * word is converted to the phrase of its trigrams, so that it matches anywhere in the text.
  *
- * A small result is sorted. For a large result, the index of the sort column is scanned until the page is full, and
- * rows that do not match are skipped.
+ * A small result is sorted. For a large result, the index of the sort column is scanned until the page is full. The
+ * scan skips rows that do not match.
  */
 import { MAX_PAGE } from '../api/page.ts';
 import {

@@ -74,7 +74,8 @@ export function dialectRoutes(): GatewayRoute[] {
         if (message === undefined) {
           return { stream: await handler.subscribe({ id: taskId ?? '', after: seen }, own), frame };
         }
-        // `seen` has an effect only if the same message was sent before. Then the events after `seen` are replayed.
+        // `seen` has an effect only if the client repeats a message. In this case, the events after `seen` are
+        // replayed.
         const sent = handler.streamMessage(paramsOf({ ...body, message }), own, seen);
         return { stream: await translated(sent, taskId, 'message'), frame };
       },
@@ -112,8 +113,8 @@ export function dialectRoutes(): GatewayRoute[] {
 }
 
 /**
- * Returns the call without its A2A version. For calls without a version, the executor returns the dialect's view of a
- * task's log.
+ * Returns the call without its A2A version. Such a call gets the dialect's view of a task, in which the last message
+ * repeats the model's answer (tasks/executor.ts).
  */
 function inDialect(call: Call): Call {
   return callWith(call, { version: undefined });

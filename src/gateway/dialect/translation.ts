@@ -124,7 +124,7 @@ export function dialectTask(task: Task, artifactAt = 0): DialectTask {
   const { id, status, artifacts = [] } = task;
   const history = [...(task.history ?? [])];
   const said = status.message;
-  // In A2A, a status message is moved to the history only when the next one arrives.
+  // In A2A, a status message is moved to the history only when the next status message arrives.
   if (said && history.at(-1)?.messageId !== said.messageId) history.push(said);
   const first = history[0];
   const createdAt = createdAtOf(task);

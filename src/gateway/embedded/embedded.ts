@@ -29,7 +29,7 @@ export interface GatewayOptions {
   /**
    * The file of the register, with the keys, model cards, agents, usage and audit log. A second file next to it,
    * `FILE.pepper`, has the secret for hashing keys, unless `secretKey` or PARLEY_SECRET_KEY in `environment` is set.
-   * Default: in memory.
+   * Default: the register is in memory.
    */
   readonly registerFile?: string;
   /**
@@ -39,8 +39,8 @@ export interface GatewayOptions {
   readonly register?: SharedRegister;
   /**
    * A secret of your choice. It is used to hash keys, and to encrypt the headers of registered agents. Default:
-   * PARLEY_SECRET_KEY in `environment`. If that is not set either, and there is a `registerFile`, the headers are
-   * encrypted with a key in a third file, `FILE.key`. This file is created when it is first needed.
+   * PARLEY_SECRET_KEY in `environment`. If neither is set, but `registerFile` is, the headers are encrypted with a key
+   * in a third file, `FILE.key`. `FILE.key` is created when it is first needed.
    */
   readonly secretKey?: string;
   /**
@@ -120,8 +120,8 @@ export interface EmbeddedGateway {
 }
 
 /**
- * Creates a gateway. Throws a ConfigError if the configuration is invalid, a StoreError if the register cannot be
- * opened, and a TypeError if the options do not fit the register from `postgresRegister`.
+ * Creates a gateway. Throws a ConfigError if the configuration is invalid, and a StoreError if the register cannot be
+ * opened. Throws a TypeError if the other options do not fit the register from `postgresRegister`.
  *
  *   const gateway = createGateway({ providers: { openai: { type: 'openai', apiKey } } });
  *   http.createServer(gateway.node).listen(8090);

@@ -1,6 +1,6 @@
 /**
  * Creates, lists, changes, rotates and revokes API keys, with an audit entry for each change. A secret is returned only
- * by the call that creates it. The register stores only a keyed hash of the secret.
+ * by the call that creates it. The register (the gateway's database) stores only a keyed hash of the secret.
  *
  *   const { key, secret } = await keys.create({ workspace: 'default', name: 'ci', scopes: ['tasks:write'] }, 'cli');
  *   (await keys.verify(secret))?.id === key.id;
@@ -198,8 +198,8 @@ export function createKeys(options: KeysOptions) {
 
     /**
      * Changes the settings of a key. This takes effect at once, and on other nodes usually within a second. Throws
-     * `conflict` if the key is revoked. Also throws `conflict` if the change removes `keys:write` from the last active
-     * key of the workspace that has it, unless `force` is true.
+     * `conflict` if the key is revoked. Unless `force` is true, also throws `conflict` if the change removes
+     * `keys:write` from the workspace's last active key with this scope.
      */
     edit(
       workspace: string,
@@ -275,8 +275,8 @@ export function createKeys(options: KeysOptions) {
     },
 
     /**
-     * Revokes a key. This cannot be undone. It takes effect at once, and on other nodes usually within a second. Throws
-     * `conflict` for the workspace's last active key with `keys:write`, unless `force` is true. Does nothing if the key
+     * Revokes a key. This cannot be undone. It takes effect at once, and on other nodes usually within a second. Unless
+     * `force` is true, throws `conflict` for the workspace's last active key with `keys:write`. Does nothing if the key
      * is already revoked.
      */
     revoke: (

@@ -1,11 +1,11 @@
 /**
- * The pepper is a secret that is needed to hash API keys. It is not stored in the register. So the register alone is
- * not enough to use a key, or to check whether a guessed key is correct.
+ * The pepper is a secret that is needed to hash API keys. It is not stored in the register (the gateway's database). So
+ * the register alone is not enough to use a key, or to check whether a guessed key is correct.
  *
  * If PARLEY_SECRET_KEY is set, the pepper is derived from it. The derivation is deliberately slow (about 50 ms, once).
- * Otherwise an attacker who has the register could quickly try passphrases and compare the results with the pepper's
- * fingerprint. If PARLEY_SECRET_KEY is not set, the pepper is a file with random bytes next to the register,
- * `REGISTER.pepper`. Back up this file together with the register, but grant access to it separately.
+ * With a fast derivation, an attacker who has the register could quickly try passphrases and compare the results with
+ * the pepper's fingerprint. If PARLEY_SECRET_KEY is not set, the pepper is a file with random bytes next to the
+ * register, `REGISTER.pepper`. Back up this file together with the register, but grant access to it separately.
  *
  * If the pepper is lost or PARLEY_SECRET_KEY changes, existing keys cannot be verified. They are listed as `unusable`,
  * and a line in the log reports the problem. Restore the pepper, or create new keys.

@@ -1,7 +1,7 @@
 /**
- * Verifies secrets. This runs for every request, so valid secrets are cached by their prefix until the register
- * changes. A cached secret is compared in constant time. Invalid secrets are not cached, so that guesses cannot fill
- * the memory.
+ * Verifies the secrets of keys. This runs for every request, so valid secrets are cached by their prefix until the
+ * register (the gateway's database) changes. A cached secret is compared in constant time. Invalid secrets are not
+ * cached, so that guesses cannot fill the memory.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
@@ -132,7 +132,7 @@ export function createVerifier({ register, pepper, logger, now }: VerifierOption
     const time = now();
     const entry = opened(text, row, time);
     if (!entry) return undefined;
-    // If the register has changed since, the row may be outdated. It must not stay in the cache.
+    // If the register has changed since the read began, the row may be outdated and must not be cached.
     if (seen === register.changed()) remembered.set(prefix, entry);
     return current(prefix, entry, time);
   }

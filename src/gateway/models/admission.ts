@@ -1,7 +1,7 @@
 /**
  * Checks whether a model accepts a request. Enforces the limits of the model (limits.ts), and selects the providers
  * that accept the files of the request. models.ts calls `admitted` before it reserves a budget or calls a provider.
- * Calls that cost nothing (`free`) are not checked.
+ * Calls with the option `free` (models.ts), which cost nothing, are not checked.
  *
  * A request that the model does not support is refused, with three exceptions. If the request allows more output tokens
  * than the model, the number is lowered, because it is only an upper bound. If the request asks for a stream and the
@@ -50,7 +50,7 @@ const PROVIDER_DOWNLOADS: typeof PROVIDER_FILES = {
   'openai-compatible': [],
 };
 
-/** The client's own request, of which `request` may be a rough conversion. */
+/** Facts about the client's own request. The converted `request` may lack some of its details. */
 export interface OwnRequest {
   readonly relay?: Pick<Relay, 'accepts'> | undefined;
   /** Whether the client's own request has tools, including tools that run at the vendor. */

@@ -1,7 +1,6 @@
 /**
- * Resolves a model name to providers. The workspace's model cards are looked up first, then the models in the
- * configuration, then the names that providers list. An unknown name is an error. There is no fallback to another
- * model.
+ * Resolves a model name to providers. Looks up the name in this order: the workspace's model cards, the models in the
+ * configuration, the names that providers list. An unknown name is an error. There is no fallback to another model.
  */
 import { allOf, andThen, type MaybePromise, nearestNames } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
@@ -66,12 +65,15 @@ export const MODEL_NOT_FOUND = 'MODEL_NOT_FOUND';
 
 const MAX_LISTED = 1000;
 const MAX_NEAREST = 5;
-/** Maximum number of characters of a name that are compared with other names. */
+/** Only this number of characters of a name is compared with other names, to suggest similar names. */
 const MAX_COMPARED_CHARS = 48;
 const MAX_SHOWN_CHARS = 80;
 const OWNER = 'gateway';
 
-/** Creates the catalogue. Throws if a model in the configuration has an unknown provider or an invalid name there. */
+/**
+ * Creates the catalogue. Throws if a model in the configuration has an unknown provider, or a name that the provider
+ * does not allow.
+ */
 export function createCatalogue(
   cards: CardLookup,
   models: ModelsConfig,
@@ -110,7 +112,7 @@ export function createCatalogue(
           throw unknown(slugs, name, apiType);
         });
       }
-      // The configuration may have a price for the same model of the provider under another name. Then that price
+      // The configuration may have a price for the same model of the provider under another name. If so, this price
       // applies.
       const pricing = prices.of(candidates, undefined);
       return { name, apiType, pricing, limits: NO_LIMITS, candidates };

@@ -5,8 +5,8 @@ import type { Money } from '../budgets/calls.ts';
 import type { Candidate } from './catalogue.ts';
 
 /**
- * The usage of an answer, with its cost if the model has a price. The last message of a completed task has it in its
- * metadata, as `usage`.
+ * The usage of an answer, with its cost if the model has a price. The last message of a completed task contains this
+ * object in its metadata, as `usage`.
  */
 export interface Used extends Usage {
   /** True if the vendor did not report the complete usage, so that token counts were estimated. */

@@ -1,7 +1,7 @@
 /**
  * One answer of a model after its first visible chunk has arrived. Counts the chunks and passes the visible ones on.
  *
- * This is not a generator, because several generators between the provider and the client would take more time than all
+ * This class is not a generator. Several generators between the provider and the client would take more time than all
  * other work for an event.
  */
 import type { FinishReason, Usage } from '../../agent/index.ts';
@@ -24,11 +24,11 @@ interface AnswerHooks {
    * Called with the total number of counted tokens, when this number has grown. Undefined if the number is not needed.
    */
   readonly seen: ((tokens: number) => void) | undefined;
-  /** The answer is complete. Returns the usage to pass on. */
+  /** Called when the answer is complete. Returns the usage to pass on. */
   readonly finished: (usage: Usage | undefined, reason: FinishReason) => Used;
-  /** The provider failed. Returns the error for the caller. */
+  /** Called when the provider has failed. Returns the error for the caller. */
   failed(error: unknown): unknown;
-  /** The reader has left. `next` returns the next chunk that the reader did not read. */
+  /** Called when the reader has left. `next` returns the next chunk that the reader did not read. */
   left(next: () => Promise<SourceChunk>): void;
 }
 

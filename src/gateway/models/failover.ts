@@ -4,8 +4,8 @@
  *
  * A candidate is retried, up to its number of attempts, if a retry may succeed and the wait is short. Otherwise the
  * next candidate is tried. After an error about the request itself, no other candidate is tried. A candidate whose
- * circuit is open, or that must not be called for a while (`pausesProvider`), is skipped. A candidate without a free
- * slot is tried after the others.
+ * circuit is open, or that must not be called for a while (`pausesProvider`), is skipped. A candidate whose provider
+ * has no free slot for another concurrent call (`maxConcurrent`) is tried after the others.
  */
 import { backoffMs, type CircuitWait, pause, QueueFullError } from '../../base/index.ts';
 import { ModelError } from '../../agent/index.ts';

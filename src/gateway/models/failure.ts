@@ -28,7 +28,7 @@ const WORDS: Readonly<Record<ModelErrorCode, readonly [ErrorKind, string]>> = {
 
 /**
  * Converts a ModelError to an error for the caller. `name` is the caller's name for the model, and `as` is the name in
- * the message of `error`. If this message is passed on, `as` is replaced by `name` in it.
+ * the message of `error`. If the caller gets this message, `name` replaces `as`.
  */
 export function failureOf(error: ModelError, name: string, as?: string): A2AError {
   const [kind, words] = WORDS[error.code];
@@ -40,7 +40,7 @@ export function failureOf(error: ModelError, name: string, as?: string): A2AErro
   // what to change.
   const own = error.code === 'invalid-request' && error.status === undefined && as !== undefined;
   const message = own ? error.message.replaceAll(as, name) : `${name} ${words}`;
-  // Depending on this code, clients shorten the conversation or change the request.
+  // Clients use this code to decide whether to shorten the conversation or to change the request.
   const reason = kind === 'invalidParams' ? error.vendorCode?.toUpperCase() : undefined;
   return new A2AError(kind, `The model ${message}`, {
     ...detail,
@@ -48,12 +48,12 @@ export function failureOf(error: ModelError, name: string, as?: string): A2AErro
   });
 }
 
-/** The `reason` of an error about a prompt that is too long. Clients then shorten the conversation. */
+/** The `reason` of an error about a prompt that is too long. Clients that recognize it shorten the conversation. */
 export const CONTEXT_LENGTH_EXCEEDED = 'CONTEXT_LENGTH_EXCEEDED';
 
 /**
- * The `reason` of the error if a budget is used up or too small for the call, or if a task has made all its calls
- * (budgets/refusal.ts).
+ * The `reason` of the error if a budget is used up or too small for the call, or if a task has made its maximum number
+ * of calls (budgets/refusal.ts).
  */
 export const BUDGET_EXHAUSTED = 'BUDGET_EXHAUSTED';
 
@@ -74,9 +74,9 @@ export function failsOver({ code }: ModelError): boolean {
 }
 
 /**
- * Returns whether the circuit breaker counts the error. It does not count errors that the caller's request may have
- * caused, such as unknown models (404) and models that the key may not use (403). It does not count rate limits of the
- * provider or a lack of credit either.
+ * Returns whether the circuit breaker counts the error. Errors that the caller's request may have caused are not
+ * counted, such as unknown models (404) and models that the key may not use (403). Rate limits of the provider and a
+ * lack of credit are not counted either.
  */
 export function isProviderFault(error: ModelError): boolean {
   const { code, status = 0 } = error;

@@ -7,8 +7,8 @@ import { ProviderConfig, type ProvidersConfig } from './config.ts';
 export const OFFLINE = 'offline';
 
 /**
- * Returns the configured providers by name. Adds `offline`, unless it is configured. Also adds each vendor whose
- * environment variables are set, unless a configured provider has the vendor's type or name. Throws a ModelError if an
+ * Returns the configured providers by name. Adds `offline` if it is not configured. Also adds each vendor whose
+ * environment variables are set, if no configured provider has the vendor's type or name. Throws a ModelError if an
  * environment variable has an invalid address.
  */
 export function withImplied(
@@ -30,8 +30,8 @@ export function withImplied(
 
 /**
  * Returns the default model for a configuration without `defaultModel`: the first model of the only configured provider
- * that is not `offline` or `scripted`. Returns undefined if there is no such provider, if there are several, or if the
- * provider lists no models.
+ * that is not `offline` or `scripted`. Returns undefined if there is no such provider, if there are several such
+ * providers, or if the only one lists no models.
  */
 export function impliedDefaultModel(config: ProvidersConfig = {}): string | undefined {
   const real = Object.values(config).filter(({ type }) => type !== OFFLINE && type !== 'scripted');

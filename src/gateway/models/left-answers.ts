@@ -1,15 +1,16 @@
 /**
- * Continues to read answers whose callers have left, until the provider reports the usage. Without the usage, the
- * tokens of hidden thoughts could only be estimated. The reading time and the number of such answers are limited.
+ * After a caller has left, continues to read its answer until the provider reports the usage. Without this report, the
+ * gateway could only estimate the tokens of hidden thoughts. The reading time and the number of such answers are
+ * limited.
  */
 import type { Usage } from '../../agent/index.ts';
 import type { SourceChunk } from './chunks.ts';
 
 /** An answer whose caller has left. */
 interface LeftAnswer {
-  /** How long to continue, in milliseconds. With 0, the answer is ended at once. */
+  /** Maximum time to continue reading, in milliseconds. If 0, `take` ends the answer at once. */
   readonly ms: number;
-  /** Returns the next chunk. Rejects if there is none. */
+  /** Returns the next chunk. Rejects if there are no more chunks. */
   next(): Promise<SourceChunk>;
   /** Closes the connection to the provider. A pending `next` then rejects. */
   stop(): void;

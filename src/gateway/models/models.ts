@@ -6,10 +6,10 @@
  *   for await (const chunk of models.chat(target, request, { caller, signal })) …
  *
  * Usage is counted only here, once per request, for the candidate that answered. If the caller leaves before an answer
- * has begun, the usage is counted for the candidate that was being called. Before the call, the prompt and the answer
- * are reserved in the caller's budgets. The length of the answer is limited to the room in the budgets. An incomplete
- * answer is counted too, because the vendor charges for it. If the vendor does not report the usage, it is estimated
- * (token-tally.ts).
+ * has begun, the usage is counted for the candidate that was being called. Before the call, tokens for the prompt and
+ * the answer are reserved in the caller's budgets. The amount that is left in the budgets limits the length of the
+ * answer. An incomplete answer is counted too, because the vendor charges for it. If the vendor does not report the
+ * usage, the gateway estimates it (token-tally.ts).
  */
 import {
   userContent,
@@ -78,8 +78,8 @@ export interface Models extends Catalogue {
   readonly defaultModel: string;
   /**
    * Rejects if the model does not support the request (admission.ts), or if the caller's budgets have no room for it.
-   * Needed only for requests that are accepted before their call starts, because `chat`, `answer` and `embed` check
-   * this themselves.
+   * Needed only for requests that are accepted before their call starts. `chat`, `answer` and `embed` make the same
+   * checks themselves.
    */
   check(caller: AskOptions['caller'], target: ModelTarget, request: ModelRequest): Promise<void>;
   /**
@@ -94,8 +94,8 @@ export interface Models extends Catalogue {
   ): AsyncGenerator<AnswerChunk>;
   /**
    * Streams one answer like `chat`, but with the model's thoughts. Resolves when the answer has begun. A provider that
-   * accepts the format of `relay` gets the client's own request. Its answer is returned in the same format, as raw
-   * chunks. Other providers get `request`.
+   * accepts the format of `relay` gets the client's own request. The provider's answer is then returned in that format,
+   * as raw chunks. Other providers get `request`.
    */
   answer(target: ModelTarget, request: ModelRequest, options: AnswerOptions): Promise<AnswerStream>;
   /** Computes the embeddings of the texts. Throws the same errors as `chat`. */
@@ -187,8 +187,8 @@ export function createModels(options: ModelsOptions): Models {
       request: ModelRequest,
     ) => Promise<Begun>,
     /**
-     * Called if the caller leaves while a candidate is being called and has not answered yet. It must call `settle`
-     * once, now or later.
+     * Called if the caller leaves while a candidate is being called and has not answered yet. The function must call
+     * `settle` once, now or later.
      */
     onLeft = (settle: (usage: Usage) => void) => settle(estimated(target, request, relay)),
   ) {
@@ -245,7 +245,7 @@ export function createModels(options: ModelsOptions): Models {
         answer,
         /** Records how many tokens of the answer have arrived. Undefined if nothing is reserved. */
         seen: reservation.seen && ((tokens: number) => reservation.seen?.(tokens)),
-        /** Must be called once, when the answer has ended. It stops the timer and ends the reservation. */
+        /** Must be called once, when the answer has ended. Stops the timer and ends the reservation. */
         end: (how: Ending, answered: Omit<Answered, 'candidate'>): void => {
           clearTimeout(timer);
           answering.end(how);
@@ -321,8 +321,8 @@ export function createModels(options: ModelsOptions): Models {
     }
 
     /**
-     * Ends an answer whose caller has left. If it may have hidden thoughts, usually reads the rest first, to learn the
-     * usage.
+     * Ends an answer whose caller has left. First reads the rest to learn the usage. Does not read it if the answer
+     * cannot have hidden thoughts, if the call is free, or if the provider limits concurrent calls.
      */
     function readOn(
       { candidate, tally, maxOutputTokens, stop }: Omit<ProviderCall, 'first'>,
@@ -351,7 +351,7 @@ export function createModels(options: ModelsOptions): Models {
     function settle(how: Ending, usage: Usage, reason?: FinishReason): Used {
       const used = usedAt(candidate, usage, target.pricing);
       asking.end(how, { used, reason });
-      // This is needed even after the last chunk, because it releases the connection and its timers.
+      // `stop` is needed even after the last chunk, because it releases the connection and its timers.
       stop(new Error('the answer has ended'));
       return used;
     }

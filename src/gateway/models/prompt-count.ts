@@ -1,7 +1,7 @@
 /**
- * Counts the tokens of a prompt for budgets. A provider with the client's own API gets the client's request without
- * conversion. This request may contain texts that the converted request does not contain. These texts are counted too,
- * because otherwise a caller could hide a long prompt in them.
+ * Counts the tokens of a prompt for budgets. A provider with the API that the client uses gets the client's request
+ * without conversion. This request may contain texts that the converted request does not contain. These texts are
+ * counted too, so that no caller can hide a long prompt in them.
  */
 import type { ModelRequest } from '../../agent/index.ts';
 import type { Relay } from './relay/relay.ts';
@@ -10,16 +10,17 @@ import { relays } from './provider.ts';
 import { type TokenCounter, tokenCounter } from './token-count.ts';
 
 /**
- * The client's own request has ids and other short fields that the converted request does not have. They are not
- * counted, because the count of the prompt is high enough to include them. So only the length above an allowance is
- * counted. The allowance is SHORT_FIELDS characters plus the fraction SHORT_PART of the request's length.
+ * The client's own request has ids and other short fields that the converted request does not have. These fields are
+ * not counted, because the estimate for the converted request is high enough to include them. So the difference in
+ * length counts only if it exceeds an allowance. The allowance is SHORT_FIELDS characters plus the fraction SHORT_PART
+ * of the request's length.
  */
 const SHORT_FIELDS = 1000;
 const SHORT_PART = 1 / 8;
 
 /**
- * Fields with encrypted thoughts or signatures. They are left out when the lengths of the two requests are compared. No
- * text can be hidden in them, because a vendor refuses data that it did not encrypt itself.
+ * Fields with encrypted thoughts or signatures. They are left out when the lengths of the two requests are compared. A
+ * caller cannot hide text in these fields, because a vendor refuses data that it did not encrypt itself.
  */
 const ENCRYPTED: ReadonlySet<string> = new Set([
   'encrypted_content',
@@ -30,7 +31,10 @@ const ENCRYPTED: ReadonlySet<string> = new Set([
   'thought_signature',
 ]);
 
-/** Estimates the number of tokens of the prompt. The estimate is for the vendors of all candidates (tokenCounter). */
+/**
+ * Estimates the number of tokens of the prompt. The estimate is high enough for the vendor of every candidate
+ * (tokenCounter).
+ */
 export function promptOf(
   { candidates }: Pick<ModelTarget, 'candidates'>,
   request: ModelRequest,

@@ -15,7 +15,7 @@ export interface ProviderCall {
   readonly maxOutputTokens: number | undefined;
   /** Counts all chunks that have been read. */
   readonly tally: TokenTally;
-  /** The first visible chunk. Rejects if the call fails before it. */
+  /** The first visible chunk. Rejects if the call fails before this chunk. */
   readonly first: Promise<SourceChunk>;
   /** The chunks after the first visible chunk. */
   readonly rest: AsyncIterator<SourceChunk>;
@@ -53,8 +53,8 @@ export function callProvider(
 }
 
 /**
- * Returns a function that returns one chunk per call. The first call returns the first visible chunk. The next calls
- * return every chunk after it, visible or not.
+ * Returns a function that returns one chunk per call. The first call returns the first visible chunk. Later calls
+ * return all following chunks, visible or not.
  */
 export function chunksOf({ name, first, rest, tally }: ProviderCall): () => Promise<SourceChunk> {
   let pending: Promise<SourceChunk> | undefined = first;

@@ -41,7 +41,7 @@ export interface Provider {
   readonly can: Readonly<Record<ApiType, boolean>>;
   /** The models that the configuration lists for this provider. */
   readonly serves: Readonly<Record<ApiType, readonly string[]>>;
-  /** Returns a client for a model. The model does not have to be listed. */
+  /** Returns a client for a model. The model need not be listed in `serves`. */
   chat(model: string): Model;
   embeddings(model: string): EmbeddingModel;
   /**
@@ -85,8 +85,8 @@ export function createProviders(
     readonly now: () => number;
     readonly before: ReadonlyMap<string, Provider>;
     /**
-     * The connection to the other gateways. They are told when a circuit breaker opens, or when a model must not be
-     * called for a while.
+     * The connection to the other gateways. This gateway tells them when a circuit breaker opens, or when a model must
+     * not be called for a while.
      */
     readonly otherNodes: OtherNodes | undefined;
   },

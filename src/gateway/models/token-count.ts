@@ -1,7 +1,7 @@
 /**
  * Counts the tokens of a prompt or an answer without the vendor's tokenizer. The count is used to reserve usage in
- * budgets, and as the usage if a vendor reports none. It is fairly accurate for English text and code. For other
- * content, it tends to be too high.
+ * budgets, and as the usage if a vendor reports none. The count is fairly accurate for English text and code. For other
+ * content, it is usually too high.
  *
  *   tokenCounter(target.candidates).prompt({ messages: [userContent('Hello')] });
  */
@@ -31,7 +31,10 @@ const PER_PROMPT = 8;
 /** Assumed number of tokens that vendors add to each declaration of a tool, and to a prompt with tools. */
 const PER_TOOL = 16;
 const WITH_TOOLS = 350;
-/** Assumed number of tokens of an image, or of a file at an address. It is high, because images are not decoded. */
+/**
+ * Assumed number of tokens of an image, or of a file that is sent as a URL. The number is high, because the size of an
+ * image is not known: images are not decoded.
+ */
 const PER_IMAGE = 1700;
 /** Number of base64 characters per token of other files, such as audio, video and documents. */
 const FILE_CHARS_PER_TOKEN = 64;
@@ -47,8 +50,8 @@ const LETTERS_IN_SHORT_WORD = 7;
 const LETTERS_PER_TOKEN = 4.5;
 const SPACES_PER_TOKEN = 16;
 /**
- * Number of tokens of a punctuation character that follows another one, as in the `":{"` of JSON. It applies only to
- * the first USUAL_MARKS characters of a run.
+ * Number of tokens of a punctuation character that follows another one, as in the `":{"` of JSON. Applies only to the
+ * first USUAL_MARKS characters of a run. Each later character is one token.
  */
 const NEXT_MARK = 0.25;
 const USUAL_MARKS = 4;
@@ -77,7 +80,10 @@ const ASCII = Uint8Array.from({ length: 128 }, (_, code) => {
   return code === 32 ? SPACE : MARK;
 });
 
-/** Counts tokens for a model. The count is at least as high as for each vendor among the model's candidates. */
+/**
+ * Counts tokens for a model. The model's candidates may have different vendors. The count is high enough for all of
+ * them.
+ */
 export interface TokenCounter {
   /** Counts a whole request. */
   readonly prompt: (request: ModelRequest) => number;

@@ -1,7 +1,7 @@
 /**
  * Counts the tokens of an answer while it arrives. The count is needed if the provider does not report the usage, for
- * example because the call was stopped before the end of the answer. It is also stored during the answer, in case the
- * gateway crashes.
+ * example because the call was stopped before the end of the answer. The count is also stored during the answer, in
+ * case the gateway crashes.
  */
 import type { Usage } from '../../agent/index.ts';
 import { LONGEST_ANSWER } from '../budgets/grant.ts';
@@ -9,9 +9,9 @@ import { countChunk, type SourceChunk } from './chunks.ts';
 import type { TokenCounter } from './token-count.ts';
 
 /**
- * Relayed text is collected until it has at least this length, and is then counted. The length is large, because most
- * answers end with the provider's own counts. Then the text that is still uncounted need not be counted. After
- * `countOften`, the length is OFTEN_CHARS.
+ * Relayed text is collected until it has at least this length, and is then counted. Most answers end with the
+ * provider's own counts, and the text that is still uncounted then is never counted. Therefore the length is large.
+ * After a call of `countOften`, the length is OFTEN_CHARS.
  */
 const COUNTED_CHARS = 64 * 1024;
 const OFTEN_CHARS = 1024;
@@ -46,7 +46,7 @@ export class TokenTally {
     this.#countedChars = OFTEN_CHARS;
   }
 
-  /** Records that the provider is expected to send the next chunk. */
+  /** Called when the wait for the provider's next chunk begins. */
   expect(): void {
     this.#since = this.#now();
   }
@@ -73,9 +73,10 @@ export class TokenTally {
 
   /**
    * Estimates the usage of an answer for which the provider did not report the complete usage. `prompt` counts the
-   * prompt. It is called only if the provider has reported no input tokens. With `hidden`, the pauses of the provider
-   * are counted as hidden thoughts, unless it has reported the tokens of its thoughts. The estimated output is at most
-   * `maxOutputTokens`, unless the provider has reported more.
+   * prompt, and is called only if the provider has reported no input tokens. With `hidden`, pauses of the provider are
+   * counted as hidden thoughts. If the provider has reported the tokens of its thoughts, pauses are not counted. The
+   * estimated output is at most `maxOutputTokens`. If the provider has reported more output tokens, its number is
+   * returned.
    */
   estimate(
     prompt: () => number,

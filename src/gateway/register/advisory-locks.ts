@@ -2,7 +2,10 @@
 export const REGISTER_LOCKS = {
   /** Held by the node that changes keys, model cards or agents. */
   change: 0x50726c4701,
-  /** Taken shared to reserve, settle or recover calls. Taken exclusively to create a counter from usage. */
+  /**
+   * Held in shared mode to reserve, settle or recover calls. Held in exclusive mode to create a counter from the stored
+   * usage.
+   */
   counters: 0x50726c4702,
   /** Held by the node that merges and removes old usage. */
   fold: 0x50726c4703,

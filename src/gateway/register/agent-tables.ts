@@ -41,9 +41,9 @@ ALTER TABLE links ADD COLUMN headers BLOB;
 `;
 
 /**
- * Moves the ids of contexts to a table of their own. If an agent answers with a message instead of a task, only the
- * context is stored. A row in a table without a second index is stored in a third of the time. PostgreSQL has no such
- * table, because a second statement would take longer than the indexes.
+ * Moves the ids of contexts to a separate table. If an agent answers with a message instead of a task, only the context
+ * is stored. In a table without a second index, this takes a third of the time. In PostgreSQL, the ids stay in the
+ * table `links`, because an additional statement would take longer than the update of the second index.
  */
 export const LINK_CONTEXTS_SCHEMA = `
 -- Maps our contexts to the remote agent's contexts.

@@ -7,7 +7,8 @@
  *
  * `card_search` is an inverted index of the terms from cards/terms.ts: pieces of text, providers and capabilities. Each
  * term contains its workspace, so a search never reads another workspace's entries. SQLite merges the index often
- * (`automerge`), because cards are read far more often than they are written. This makes a search a third faster.
+ * (`automerge`), because cards are read far more often than they are written. The merging makes a search a third
+ * faster.
  */
 export const CARDS_SCHEMA = `
 CREATE TABLE card_workspaces (

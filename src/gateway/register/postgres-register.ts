@@ -1,12 +1,13 @@
 /**
  * The register in PostgreSQL, for several gateways (nodes) with one database.
  *
- * Each node keeps in memory the keys, cards and agents that it uses. Each change of them raises a number in the
- * database. Each node reads this number every 500 ms, and at once after a notification. So a change usually takes
- * effect on all nodes within a second, even if notifications are lost. If a node has not been able to read the number
- * for 5 seconds, it refuses requests. Otherwise it could accept a key that was revoked long ago.
+ * Each node keeps in memory the keys, cards and agents that it uses. Each change of keys, cards or agents increases a
+ * number in the database. Each node reads this number every 500 ms, and at once after a notification. So a change
+ * usually takes effect on all nodes within a second, even if notifications are lost. If a node has not been able to
+ * read the number for 5 seconds, it refuses requests. Without this limit, it could accept a key that was revoked long
+ * ago.
  *
- * If there is a task store, the register shares its connections, its lease and its listener (`NodeDatabase`).
+ * If there is a task store, the register uses the store's connections, lease and listener (`NodeDatabase`).
  */
 import { randomBytes } from 'node:crypto';
 import { rest } from '../../base/index.ts';
@@ -35,8 +36,8 @@ const POOL_SIZE = 5;
 export interface PostgresRegister extends Register {
   readonly kind: 'postgres';
   /**
-   * Returns the id of this node, by which other nodes see whether it is alive. The id changes if the node loses its
-   * lease.
+   * Returns the id of this node. Other nodes use the id to check whether this node is alive. The id changes if the node
+   * loses its lease.
    */
   readonly node: () => string;
   /** Calls `listener` when another node is gone, or when this node has joined the cluster again. */
@@ -44,7 +45,7 @@ export interface PostgresRegister extends Register {
 }
 
 export interface PostgresRegisterOptions {
-  /** Whether this process is a gateway, and not a command that changes keys. Default: true. */
+  /** Whether this process is a gateway. False for a command that changes keys. Default: true. */
   readonly serves?: boolean | undefined;
   /** Time between two reads of the number of changes. Default: 500 ms. */
   readonly pollMs?: number | undefined;

@@ -1,6 +1,6 @@
 /**
- * The gateway's register: keys, model cards, agents, spending and the audit log. It is an SQLite file
- * (sqlite-register.ts), or it is in the PostgreSQL database that also has the tasks (postgres-register.ts).
+ * The gateway's register: keys, model cards, agents, spending and the audit log. The register is an SQLite file
+ * (sqlite-register.ts), or a part of the PostgreSQL database that also has the tasks (postgres-register.ts).
  *
  * SQLite is synchronous, and PostgreSQL is asynchronous. Code that uses the register is written once, as generators.
  * Each `yield*` runs one statement. With SQLite, `read`, `transaction` and `change` return the result itself. With
@@ -12,7 +12,8 @@
  *     return rows.map(({ name }) => String(name));
  *   });
  *
- * The SQL is valid in both databases, or there are two texts. Parameters are `?`, `?1` or `$name`.
+ * A statement either has one text that is valid in both databases, or one text for each database. Parameters are `?`,
+ * `?1` or `$name`.
  *
  * Other processes may write to the register while the gateway runs. So code that caches contents of the register must
  * check `changed`.
@@ -111,19 +112,19 @@ export interface Register {
   transaction<Result>(work: () => Steps<Result>): MaybePromise<Result>;
   /**
    * Runs `work` in a transaction that changes keys, model cards or agents. No other change runs at the same time, in
-   * any process. Afterwards `changed` returns another number, in this process at once.
+   * any process. After the change, `changed` returns another number. In this process, it does so immediately.
    */
   change<Result>(work: () => Steps<Result>): MaybePromise<Result>;
   /** Runs reads, or one write, without a transaction. Errors of the database are handled as in `transaction`. */
   read<Result>(work: () => Steps<Result>): MaybePromise<Result>;
   /**
-   * Returns a number that changes after each `change`, also of another process. With PostgreSQL, throws `unavailable`
-   * if the database could not be read for some time, because changes of other processes may have been missed.
+   * Returns a number that changes after each `change`, also after a `change` by another process. With PostgreSQL,
+   * throws `unavailable` if the database could not be read for some time, because this process may have missed changes.
    */
   changed(): number;
   /**
-   * Calls `listener` after changes of other processes, as soon as this process knows about them. With SQLite, it is
-   * never called, because there a check of `changed` before each use is fast enough.
+   * Calls `listener` after changes of other processes, as soon as this process knows about them. With SQLite,
+   * `listener` is never called, because SQLite is fast enough to check `changed` before each use.
    */
   onChange(listener: () => void): void;
   /**

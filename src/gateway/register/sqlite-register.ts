@@ -73,7 +73,7 @@ export function openRegister(
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   let ownChanges = 0;
-  /** The version of the file in this turn of the event loop, or undefined if it was not read yet. */
+  /** The version of the file in this turn of the event loop. Undefined if it was not read in this turn yet. */
   let fileVersion: number | undefined;
   const forgetVersion = () => {
     fileVersion = undefined;
@@ -137,7 +137,7 @@ export function openRegister(
       }
     },
     read: (work) => guarded(() => finished(work())),
-    // The file is checked at most once per turn of the event loop, because every request calls this several times.
+    // The file is checked at most once per turn of the event loop, because every request calls `changed` several times.
     changed() {
       if (fileVersion === undefined) {
         fileVersion = guarded(() => (version.get() as unknown as [number])[0]);

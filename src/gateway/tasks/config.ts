@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { DEFAULT_RETENTION, type Retention } from '../../tasks/index.ts';
 import { DAY_MS } from '../api/page.ts';
 
-/** Maximum value of each setting in seconds, except for `sweepSeconds`. It is one year. */
+/** Maximum value of each setting in seconds, except for `sweepSeconds`: one year. */
 const MAX_SECONDS = 366 * 24 * 3600;
 const MAX_SWEEP_SECONDS = 3600;
 

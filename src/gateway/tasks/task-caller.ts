@@ -26,8 +26,8 @@ export function withCaller(
 }
 
 /**
- * Returns the caller in the metadata of a task, or an empty object if the task has none. Tasks of earlier versions of
- * Parley have none.
+ * Returns the caller in the metadata of a task. Returns an empty object if the metadata has no caller, as in tasks of
+ * earlier versions of Parley.
  */
 export function storedCaller(metadata: Metadata | undefined): StoredCaller {
   return StoredCaller.safeParse(metadata?.[CALLER_KEY]).data ?? {};

@@ -1,7 +1,7 @@
 /**
- * Converts between the internal format and protobuf messages. The JSON of 1.0 and of 0.3's REST binding is the
- * protobuf-JSON of the same definitions. So the JSON codecs do the actual work, and a protobuf message is converted
- * to and from JSON objects.
+ * Converts between the internal format and protobuf messages. For this purpose, it converts protobuf messages to and
+ * from JSON objects. The JSON codecs do the rest, because the JSON of 1.0 and of 0.3's REST binding is the
+ * protobuf-JSON of the same definitions.
  */
 import {
   type DescMessage,
@@ -147,7 +147,7 @@ function jsonOf(
   if (!isMessage(message, schema)) throw new TypeError(`not a ${schema.typeName}`);
   try {
     const raw = toJson(schema, message, options);
-    // The same limits as for JSON.
+    // The limits are the same as in the JSON bindings.
     inspectJson(raw);
     return isObject(raw) ? raw : {};
   } catch (error) {
@@ -168,7 +168,7 @@ function messageOf(schema: DescMessage, raw: unknown): Message {
   return fromJson(schema, plainJson(raw), KNOWN_ONLY);
 }
 
-/** Returns whether all numbers in a value are finite. Only then can a peer convert the message to JSON. */
+/** Returns whether all numbers in a value are finite. A peer cannot convert a message with NaN or Infinity to JSON. */
 function isFiniteJson(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   if (Array.isArray(value)) return value.every(isFiniteJson);
@@ -178,9 +178,10 @@ function isFiniteJson(value: unknown): boolean {
 }
 
 /**
- * Converts a value that is not JSON. As in the other bindings, undefined values are removed, and NaN and Infinity become
- * null. A timestamp that is not in the format of RFC 3339 is converted, or removed if it is not a timestamp at all. Half
- * a surrogate pair is replaced, because UTF-8 cannot encode it. A model's chunk of text can end in the middle of a pair.
+ * Converts a value that is not JSON. As in the other bindings, undefined values are removed, and NaN and Infinity
+ * become null. A timestamp in another format is converted to the format of RFC 3339. A text that is not a timestamp is
+ * removed. Half a surrogate pair is replaced, because UTF-8 cannot encode it. A model's chunk of text can end in the
+ * middle of a pair.
  */
 function plainJson(raw: unknown): JsonValue {
   const text = JSON.stringify(raw, function (this: unknown, key: string, value: unknown) {

@@ -1,4 +1,4 @@
-/** The HTTP statuses with the same meaning as gRPC statuses. */
+/** Maps gRPC statuses to HTTP statuses with the same meaning. */
 
 const HTTP_STATUS: ReadonlyMap<number, number> = new Map([
   // CANCELLED. Several servers log this number if the client disconnects.

@@ -16,7 +16,7 @@ export interface AddressOptions extends Omit<ListenerOptions, 'grpc'> {
 /** One address of a server. */
 export interface Address {
   readonly url: string;
-  /** The Host headers of requests to this address and to its port for gRPC, if it has one. */
+  /** The Host headers of requests to this address, including its separate port for gRPC if there is one. */
   readonly hosts: readonly string[];
   /** Stops listening on this address, and closes its connections. Waits up to `ms` until all responses are sent. */
   close(ms: number): Promise<void>;

@@ -25,8 +25,8 @@ export interface FetchContext {
   readonly mount?: string;
   /**
    * The client's address, if the runtime provides it. An agent with neither `authenticate` nor `publicUrl` refuses
-   * clients on other machines. If the address is missing, it accepts only loopback host names, because any web page could
-   * have sent the request.
+   * clients on other machines. If the client's address is missing, such an agent accepts only loopback host names,
+   * because any web page could have sent the request.
    */
   readonly remote?: string;
 }
@@ -63,7 +63,8 @@ export function createFetchHandler(app: App, options: FetchOptions): FetchHandle
     }
     if ('chunks' in reply) return new Response(textBody(reply, web.signal), { headers });
     const { status, body } = reply;
-    // The answer is released now, because the runtime does not report when the client has read it.
+    // The bytes of the answer stop counting as pending now, because the runtime does not report when the client has
+    // read them.
     reply.release?.();
     const empty = status === 204 || status === 304 || web.method === 'HEAD';
     return new Response(empty ? null : body, { status, headers });

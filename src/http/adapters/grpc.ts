@@ -16,7 +16,10 @@ export interface GrpcContext {
   /** Disconnects clients that stop reading. */
   readonly heartbeat: Heartbeat;
   readonly health: ServerHealth;
-  /** Returns a promise that resolves when the server accepts requests, or undefined if it already does. */
+  /**
+   * Returns a promise that resolves when the server accepts requests. Returns undefined if the server already accepts
+   * them.
+   */
   readonly ready: () => Promise<void> | undefined;
   /**
    * Called for every answer, with the HTTP status that corresponds to its gRPC status. For a stream, it is called when

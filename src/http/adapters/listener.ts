@@ -36,7 +36,7 @@ export interface TlsPair {
 
 export interface ListenerOptions {
   readonly node: HttpHandler;
-  /** Handles gRPC requests, which come over HTTP/2. Without it, `node` gets them too. */
+  /** Handles gRPC requests, which come over HTTP/2. Without `grpc`, `node` handles these requests too. */
   readonly grpc?: GrpcHandler | undefined;
   /** Accepts WebSocket connections (websocket/upgrades.ts). */
   readonly upgrades:
@@ -101,9 +101,9 @@ export async function openListener(
   });
 
   /**
-   * The open sockets. The value is the time at which the socket was opened. It is 0 with TLS, and after the protocol of
-   * the socket is known. Without TLS, sockets of HTTP/1.1 are removed from the map, because the listener for the end of
-   * a socket needs 150 bytes. WebSockets are added again.
+   * The open sockets. The value is the time at which the socket was opened, or 0 with TLS or after the protocol of the
+   * socket is known. Without TLS, a socket that uses HTTP/1.1 is removed from the map, because the listener for the end
+   * of a socket needs 150 bytes. A WebSocket connection is added again.
    */
   const sockets = new Map<Socket, number>();
   // One function for all sockets, so that each connection does not keep a function of its own in memory.
@@ -203,7 +203,8 @@ export async function openListener(
     stop() {
       stopped = true;
       clearInterval(sweeper);
-      // Otherwise `close` would drop responses that are written but not sent yet. `end` waits for them.
+      // `server.close` would call this function and so drop responses that are written but not sent yet. `end` waits
+      // for these responses.
       server.closeIdleConnections = () => undefined;
       server.close();
       http2?.stop();
@@ -225,8 +226,8 @@ export async function openListener(
 }
 
 /**
- * Returns an error that says what to do. It has the code and the port, so that programs can write their own message. An
- * error for which there is no advice is returned unchanged.
+ * Returns an error that says what to do. The error has the code and the port, so that programs can write their own
+ * message. Returns `error` unchanged if there is no advice for it.
  */
 function explained(error: Error, port: number, host: string): Error {
   const code = systemCode(error);

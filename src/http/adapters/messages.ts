@@ -11,7 +11,10 @@ export interface HttpRequest {
   readonly headers: IncomingHttpHeaders;
   readonly rawHeaders: readonly string[];
   readonly socket: Socket;
-  /** Whether the whole body was received. Over HTTP/2, it must also have been read, or the stream must have ended. */
+  /**
+   * Whether the whole body was received. Over HTTP/2, true only after the body has also been read, or after the stream
+   * has ended.
+   */
   readonly complete: boolean;
   readonly readableEnded: boolean;
   on(event: 'data', listener: (chunk: Buffer) => void): unknown;

@@ -193,8 +193,8 @@ function pathOf({ pathname, search }: URL): string {
 }
 
 /**
- * Returns the path at which a framework mounted the handler. Express provides this path in `baseUrl`. With connect, it
- * is the original path without the path that the handler gets.
+ * Returns the path at which a framework mounted the handler. Express provides this path in `baseUrl`. With connect, the
+ * mount path is the original path without the path that the handler gets.
  */
 function mountOf(request: HttpRequest): string {
   const base: unknown = Reflect.get(request, 'baseUrl');
@@ -274,8 +274,8 @@ function writeFull(
 
 /**
  * Reads and discards the rest of a refused body, for at most 5 seconds and 64 MB. Many clients read the answer only
- * after they have sent the whole body, and would otherwise get a connection reset. For the same reason, the answer does
- * not have `connection: close`.
+ * after they have sent the whole body. If the body were not read, they would get a connection reset. For the same
+ * reason, the answer does not have `connection: close`.
  */
 function drainBriefly(incoming: HttpRequest): void {
   const timer = setTimeout(() => incoming.destroy(), 5000).unref();

@@ -14,9 +14,9 @@ const TOGETHER_MS = 1;
  * Decides when streams write. A write to a socket takes more time than all other processing of an event, so the events
  * of a burst share one write.
  *
- * An event is normally written at the next tick. If its stream has written within the last few milliseconds, the event
- * waits until this window is over. So events at the speed of people or models are not delayed, and a burst needs only
- * one write per window. A timer runs only while a stream waits.
+ * An event is normally written at the next tick. If its stream has written less than WINDOW_MS ago, the event waits for
+ * the rest of this window. So events at the speed of people or models are not delayed, and a burst needs only one write
+ * per window. A timer runs only while a stream waits.
  */
 export class Pace {
   #soon: Paced[] = [];

@@ -29,8 +29,8 @@ export function bodyText(bytes: Uint8Array): string {
 }
 
 /**
- * Reads the body. `clientOf` returns the client whose bytes are counted. It is called only for large bodies. If the
- * client disconnects, the promise stays pending and is garbage collected.
+ * Reads the body. `clientOf` returns the client whose bytes are counted. `clientOf` is called only for large bodies. If
+ * the client disconnects, the promise stays pending and is garbage collected.
  */
 export function readBody(
   request: HttpRequest,
@@ -46,7 +46,10 @@ export function readBody(
   });
 }
 
-/** Returns whether one of our own listeners is still receiving the body. Faster to check than `readableEnded`. */
+/**
+ * Returns whether one of our own listeners is still receiving the body. This check is faster than a check of
+ * `readableEnded`.
+ */
 function isArriving(request: HttpRequest): boolean {
   return !request.complete && isDirect(request);
 }
@@ -105,7 +108,7 @@ class BodyReader implements BodySink {
     }
   }
 
-  /** Counts the bytes in steps, because a body can arrive byte by byte. */
+  /** Counts the bytes in steps of UNCOUNTED_BYTES, because a body can arrive byte by byte. */
   #count(size: number): void {
     const steps = Math.ceil(size / UNCOUNTED_BYTES) - 1;
     const more = steps * UNCOUNTED_BYTES - this.#held;

@@ -55,7 +55,10 @@ export interface UpgradeOptions {
   readonly maxFrameBytes: number;
   readonly maxSockets: number;
   readonly pending: PendingBytes;
-  /** Interval between pings. A peer that could have answered, but has not before the next ping, is disconnected. */
+  /**
+   * Interval between pings. A peer that has not answered a ping before the next one is disconnected, except if its
+   * connection is paused or stalled.
+   */
   readonly pingMs: number;
   readonly logger: Logger;
 }

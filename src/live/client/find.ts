@@ -25,7 +25,7 @@ export async function findLive(url: string): Promise<string> {
   }
 }
 
-/** Returns the origin with the scheme of HTTP, so that `ws://a` and `http://a` are the same. */
+/** Returns the origin with the scheme of HTTP, so that `ws://a` and `http://a` have the same origin. */
 function originOf({ protocol, host }: URL): string {
   return `${protocol.replace('ws', 'http')}//${host}`;
 }

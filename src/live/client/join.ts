@@ -40,20 +40,20 @@ export interface JoinOptions {
    * !#$%&'*+-.^_`|~.
    */
   readonly token?: string | undefined;
-  /** The name that other clients see. The name of the token has priority. */
+  /** The name that other clients see. If the token has a name, that name is used instead. */
   readonly name?: string | undefined;
   /** When this signal is aborted, the client leaves the session. */
   readonly signal?: AbortSignal | undefined;
   /** The number of attempts to reconnect, and the time between them. */
   readonly retry?: RetryOptions | undefined;
   /**
-   * Maximum number of messages in a snapshot. Earlier messages are left out. Servers other than Parley may ignore it.
-   * Default: all.
+   * Maximum number of messages in a snapshot. Earlier messages are left out. Servers other than Parley may ignore this
+   * limit. Default: no limit.
    */
   readonly history?: number | undefined;
   /**
-   * Called with false when an attempt to connect fails or the connection is lost, and with true when it is open again.
-   * Not called before the session is joined. Must not throw.
+   * Called with false when an attempt to connect fails or the connection is lost, and with true when a connection is
+   * open again. Not called before the session is joined. Must not throw.
    */
   readonly onConnection?: ((connected: boolean) => void) | undefined;
 }
@@ -244,7 +244,7 @@ class RemoteSession implements LiveSession {
       clearTimeout(this.#timer);
       this.#change();
       if (this.#self) this.#options.onConnection?.(true);
-      // A resumed connection gets no snapshot. So it must request `self`, which the snapshot would contain.
+      // A resumed connection gets no snapshot. So the client must request `self`, which the snapshot would contain.
       if (address.searchParams.has('after')) void this.#whoAmI();
     });
     socket.addEventListener('message', ({ data }) => {

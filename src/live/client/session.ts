@@ -18,7 +18,7 @@ import type {
 } from '../../protocol/development-tool/index.ts';
 import type { Part, StreamEvent, Task } from '../../protocol/index.ts';
 
-/** A role of a client, which allows it to view the session, to send prompts, or to answer questions. */
+/** A role of a client. `view`: view the session. `prompt`: send prompts. `approve`: answer questions. */
 export type LiveRole = 'view' | 'prompt' | 'approve';
 /** All roles. */
 export const LIVE_ROLES: readonly LiveRole[] = ['view', 'prompt', 'approve'];
@@ -41,7 +41,7 @@ export interface LiveClient {
   readonly name: string;
   readonly kind: 'terminal' | 'a2a' | 'acp';
   readonly roles: readonly LiveRole[];
-  /** False if this is a token that no client uses at the moment. Only `LiveSession.clients` lists such tokens. */
+  /** False for a token that no client uses at the moment. Only `LiveSession.clients` lists such tokens. */
   readonly connected?: boolean | undefined;
   /** The id of the token with which the client joined. Only `LiveSession.clients` returns it. */
   readonly token?: string | undefined;
@@ -96,7 +96,7 @@ export interface TakenPrompt {
 
 /** An event of a live session. */
 export type LiveItem =
-  /** The first item, unless the client resumes. Sent again when the conversation continues in another task. */
+  /** The first item, if the client does not resume. Sent again when the conversation continues in another task. */
   | { readonly kind: 'snapshot'; readonly snapshot: LiveSnapshot }
   /** The next event of the task, in the 0.3 format with the extension's metadata. */
   | {
@@ -114,8 +114,8 @@ export type LiveItem =
       readonly clients: readonly LiveClient[];
       readonly queued: readonly QueuedPrompt[];
       /**
-       * The version of the slash commands. It increases when they change, which happens when an MCP server changes its
-       * prompts. Default: 0.
+       * The version of the slash commands. The version increases when the commands change, because an MCP server has
+       * changed its prompts. Default: 0.
        */
       readonly commands?: number | undefined;
     };
@@ -125,8 +125,8 @@ export interface LiveSession {
   /** This client. */
   readonly self: LiveClient;
   /**
-   * Returns the items. They start with a snapshot, or with the first event after the event `after` of the current task.
-   * The iteration ends when the session ends.
+   * Returns the items. Without `after`, they start with a snapshot. With `after`, they start with the first event after
+   * this sequence number in the current task. The iteration ends when the session ends.
    */
   items(options?: {
     readonly after?: number;
@@ -139,7 +139,10 @@ export interface LiveSession {
   prompt(content: string | readonly Part[]): Promise<TakenPrompt>;
   /** Answers a waiting call. Throws A2AError -32004 with reason ALREADY_RESOLVED if another client answered first. */
   confirm(confirmation: ToolCallConfirmation): Promise<void>;
-  /** Cancels the running turn, and drops the queued prompts. With `keepQueue`, keeps them, and the next one starts. */
+  /**
+   * Cancels the running turn, and drops the queued prompts. With `keepQueue`, keeps the queued prompts, and starts the
+   * next one.
+   */
   cancel(options?: { readonly keepQueue?: boolean }): Promise<void>;
   commands(): Promise<readonly SlashCommand[]>;
   /** Returns the names of the models to choose from. Available only in the process that runs the session. */

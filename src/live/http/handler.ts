@@ -67,7 +67,8 @@ export function httpCommands(clients: HttpClients, live: () => Live): CommandSer
 
 export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions): RequestHandler {
   const { clients } = options;
-  // All clients share the task of the session, so another client may have added a webhook.
+  // All clients share the task of the session. So a client with a token must not see the secrets of webhooks, which
+  // another client may have added.
   const guarded = hidePushSecrets(guardRoles(handler), ({ user }) => tokenOf(user) !== undefined);
 
   function enter({ call, message }: Caller): Visit {
@@ -156,7 +157,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     });
   }
 
-  /** Streams a turn that has begun. The stream starts with the task, unless the client has seen events of the turn. */
+  /** Streams a turn that has begun. The stream starts with the task if the client has not seen events of the turn. */
   async function begunTurn(
     heard: Heard,
     message: Message,
@@ -172,7 +173,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     return TaskStream.later(withPublicError(streamTurn(handler, heard, call)), { first });
   }
 
-  /** Logs an error that is not an A2AError, and replaces it with one without details. */
+  /** Logs an error that is not an A2AError, and replaces it with an A2AError without details. */
   function withPublicError(stream: Promise<TaskStream>): Promise<TaskStream> {
     return stream.catch((error: unknown) => {
       if (error instanceof A2AError) throw error;

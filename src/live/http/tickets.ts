@@ -6,7 +6,7 @@ import type { LiveAccess } from '../access.ts';
 
 /** Maximum length of a ticket and of a name. */
 const MAX_CHARS = 256;
-/** Maximum size of a request's body. It is small, because the route accepts requests without a token. */
+/** Maximum size of a request's body. The limit is small, because the route accepts requests without a token. */
 const MAX_BODY_BYTES = 8 * 1024;
 
 export function ticketRoute(access: LiveAccess): JsonRoute {

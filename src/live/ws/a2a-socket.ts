@@ -1,9 +1,9 @@
 /**
  * A client of the live session over WebSocket. It uses A2A's JSON-RPC, with one message per text frame.
  *
- * The server sends `session/snapshot` first, unless the client resumes (`?after=SEQ`), and then each event once, as
- * `tasks/event`. With `?presence=1` it also sends `session/presence` when the clients, the queue or the commands
- * change. The client calls the methods of methods.ts and gets one response to each call.
+ * The server sends `session/snapshot` first, and then each event once, as `tasks/event`. A client that resumes
+ * (`?after=SEQ`) gets no snapshot. With `?presence=1` it also sends `session/presence` when the clients, the queue or
+ * the commands change. The client calls the methods of methods.ts and gets one response to each call.
  *
  * Events are read from the log only as fast as the client reads them. A slow client stays connected. If a client reads
  * nothing for a while, or sends requests without reading the responses, its connection is closed with code 4008.
@@ -26,7 +26,7 @@ import type { Member } from '../member.ts';
 import { type LiveFrames, snapshotFrame, WIRE } from './frames.ts';
 import { callMethod } from './methods.ts';
 
-/** The number of unsent bytes from which on no further events are read from the log. */
+/** While at least this number of bytes is unsent, no further events are read from the log. */
 const HIGH_WATER = 256 * 1024;
 /** Maximum total length of the unread responses, in characters. */
 const MAX_UNREAD = 8 * 1024 * 1024;

@@ -1,6 +1,6 @@
 /**
  * Encodes the frames for the clients on `/ws`. The latest event and the latest presence are encoded once for all
- * clients. Earlier events are not cached, because clients that have caught up get each event before the next one.
+ * clients. Earlier events are not cached, because only clients that are behind read them.
  */
 import type { LiveClient, LiveSnapshot } from '../client/session.ts';
 import { codecOf, type Task } from '../../protocol/index.ts';

@@ -43,8 +43,8 @@ const ACP_PATH = '/acp';
 export type Enter = (clientName: string, editor?: Editor) => LiveSession;
 
 /**
- * Handles an ACP connection. It calls `enter` with the name of the client to join the session. The returned listener
- * receives all frames, including the first one.
+ * Handles an ACP connection. To join the session, the function calls `enter` with the name of the client. The returned
+ * listener receives all frames, including the first one.
  */
 export type AcpSocket = (socket: PeerSocket, enter: Enter) => SocketListener;
 
@@ -206,7 +206,10 @@ function guarded(socket: PeerSocket, logger: Logger, open: () => SocketListener)
   }
 }
 
-/** Adds the client to the session. The name of its token has priority over the name that the client gives itself. */
+/**
+ * Adds the client to the session. The name of the client's token takes precedence over the name that the client gives
+ * itself.
+ */
 function join(
   live: Live,
   kind: 'a2a' | 'acp',

@@ -86,7 +86,8 @@ export function isCoderAgentForm(value: object): boolean {
 
 /**
  * Returns the id of the option that a confirmation selects. A client of gemini-cli's dialect does not receive the
- * options of a call. It may select "always" where this option is not offered. Then only this call is allowed.
+ * options of a call. If such a client selects an "always" option that the call does not offer, only this call is
+ * allowed.
  */
 export function selectedOption(
   confirmation: ToolCallConfirmation,

@@ -1,13 +1,13 @@
 /**
  * The details that a person must see before they approve a call. If the call changes files, these are the diffs. For
- * any other call, the first detail is the command, the MCP tool or the text of the request. The arguments that this
- * detail does not show follow it. Every display of a confirmation request uses these details.
+ * any other call, the first detail is the command, the MCP tool or the text of the request. Then come the arguments
+ * that the first detail does not contain. Every display of a confirmation request uses these details.
  */
 import { reveal } from '../../base/index.ts';
 import type { Json } from './message.ts';
 import type { FileDiff, ToolCall } from './tool-call.ts';
 
-/** Maximum length of an object or array that is shown as JSON on one line. Longer ones are indented. */
+/** Maximum length of an object or array that is shown as JSON on one line. Longer JSON is indented. */
 const MAX_SHORT = 60;
 
 export type CallDetail =
@@ -21,9 +21,9 @@ export type CallDetail =
 
 type RequestedCall = Pick<ToolCall, 'tool_name' | 'input_parameters' | 'confirmation_request'>;
 
-/** The tool that changes several files. Its change is described as text. */
+/** The tool that changes several files. Its confirmation request describes the changes as text. */
 const PATCH_TOOL = 'apply_patch';
-/** The tools whose text already contains all arguments: a question of the agent, and a question of an MCP server. */
+/** The tools that ask the person a question. The text of their request already contains all arguments. */
 const QUESTION_TOOLS: ReadonlySet<string> = new Set(['ask_user', 'elicitation']);
 
 export function callDetails(call: RequestedCall): CallDetail[] {
@@ -48,7 +48,8 @@ export function callDetails(call: RequestedCall): CallDetail[] {
 }
 
 /**
- * Returns whether the text ends with the value as a whole word. A short value could also be the end of a longer word.
+ * Returns whether the text is the value, or ends with whitespace and the value. So a value that is only the end of a
+ * longer word does not count.
  */
 function endsWith(text: string, value: string): boolean {
   return text === value || (/\s/.test(text.at(-value.length - 1) ?? '') && text.endsWith(value));

@@ -1,6 +1,6 @@
 /**
- * The dialect of gemini-cli's a2a-server, which is the predecessor of this extension. Its clients and servers do not
- * declare the extension.
+ * The predecessor of this extension: the dialect of gemini-cli's a2a-server. Clients and servers that use the dialect
+ * do not declare the extension.
  *
  *   metadata.coderAgent of the first message      { kind: 'agent-settings', workspacePath, autoExecute? }
  *   metadata.coderAgent of a status update        { kind }, a CoderAgentKind
@@ -57,10 +57,12 @@ interface DialectRequest {
 }
 
 /**
- * Returns whether the client of a request uses this dialect. This is the case if the metadata of the request, of its
- * message or of the task's first message is in this dialect. It is also the case if the message contains an answer in
- * this dialect. The third case is CODER_AGENT among the extensions. A live session adds CODER_AGENT there, because the
- * session reads a turn without its first message.
+ * Returns whether the client of a request uses this dialect. One of these signs is enough:
+ *
+ * - The metadata of the request, of its message or of the task's first message is in this dialect.
+ * - The message contains an answer in this dialect.
+ * - CODER_AGENT is among the extensions. A live session adds it there, because the session reads a turn without the
+ *   task's first message.
  */
 export function speaksCoderAgent(request: DialectRequest): boolean {
   const { extensions, message, metadata, first } = request;
@@ -187,7 +189,7 @@ function requestIn(details: SentDetails): ConfirmationRequest {
   return { options, generic_details: { description: details.prompt ?? details.title ?? type } };
 }
 
-/** Returns the options of a call. gemini-cli's server does not send them, but it accepts these. */
+/** Returns the options for a call that was sent without options. gemini-cli's server sends none, but accepts these. */
 function optionsOf(type: string): ConfirmationOption[] {
   const always =
     type === 'mcp'
@@ -256,7 +258,7 @@ export function isCoderAgentAnswer(data: unknown): data is object {
  * becomes the option `modify`, because the client replaces the proposed content.
  */
 export function readCoderAgentAnswer(data: object): ToolCallConfirmation {
-  // A misspelled `newContent` would be ignored. Then the server would write content that the person has not approved.
+  // If the server ignored a misspelled `newContent`, it would write content that the person has not approved.
   const misspelt = Object.keys(data).find(
     (field) => field !== 'newContent' && plainName(field) === 'newcontent',
   );
@@ -275,8 +277,8 @@ export function readCoderAgentAnswer(data: object): ToolCallConfirmation {
 
 /**
  * Makes a function that corrects two faults in the events of one stream. After an approval, gemini-cli's server sends
- * updates of the approved call. They still have the state `input-required`, so the task would seem to wait. Newer
- * servers send all chunks of a text with the same message id, so the chunks would seem to be duplicates.
+ * updates of the approved call. These updates still have the state `input-required`, so the task would seem to wait.
+ * Newer servers send all chunks of a text with the same message id, so the chunks would seem to be duplicates.
  */
 export function createCoderAgentReader(): (event: StreamEvent) => StreamEvent {
   let lastId: string | undefined;
@@ -296,7 +298,10 @@ export function createCoderAgentReader(): (event: StreamEvent) => StreamEvent {
   };
 }
 
-/** Returns whether an artifact from a server of this dialect is the output of a running call and not an answer. */
+/**
+ * Returns whether an artifact from a server of this dialect is the output of a running call, not a part of the agent's
+ * answer.
+ */
 export function isCoderAgentOutput(artifactId: string): boolean {
   return /^tool-.+-output$/.test(artifactId);
 }

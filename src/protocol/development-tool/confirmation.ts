@@ -21,8 +21,8 @@ export function looksLikeConfirmation(data: unknown): boolean {
 
 /**
  * Reads a confirmation from a client. Throws if it is invalid. In the format of the extension, an unknown field is
- * refused, because it may be a misspelled field. If it were ignored, the server could do something that the person has
- * not approved.
+ * refused, because it may be a misspelled field. If the server ignored the field, it could do something that the person
+ * has not approved.
  */
 export function readConfirmation(data: unknown): ToolCallConfirmation {
   if (isCoderAgentAnswer(data)) return readCoderAgentAnswer(data);

@@ -1,7 +1,7 @@
 /**
- * The notes that stand for what is left out of the contents and the diff of a file change, and the notes about the file
- * itself. The server writes them. Displays must recognize them, so that a change that is shown only in part is harder
- * to allow than other changes. This file loads no schema.
+ * The notes in the contents and the diff of a file change. A note replaces omitted text, or describes the file itself.
+ * The server writes the notes. Displays must recognize them, because a change that is only partly visible must be
+ * harder to allow. This file imports no schema.
  */
 import { sizeOf } from '../../base/index.ts';
 
@@ -60,8 +60,8 @@ export function isWithoutDiff(diff: string): boolean {
 /**
  * Returns whether the diffs of one or several files leave out a part of the new contents. A line of a diff that starts
  * with `[` is a note, because all other lines start with another character (`+`, `-`, `@`, a space or a letter). The
- * note of a binary file is part of the new content, so its line starts with `+[`. An added line of text in the same
- * form counts as such a note.
+ * note of a binary file is part of the new content, so its line starts with `+[`. An added line of text that looks like
+ * such a note counts as one.
  */
 export function leavesOut(diffs: string): boolean {
   return LEFT_OUT.test(diffs);

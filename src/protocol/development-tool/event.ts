@@ -17,7 +17,7 @@ export type DevelopmentToolEventKind = z.infer<typeof DevelopmentToolEventKind>;
 /**
  * The client that sent a message, in a session that several clients share. Clients may choose their own names. `kind`
  * (`terminal`, `a2a`, `acp` or `http`) and `at` (the time) are only in stored messages. The list of approvals uses
- * them.
+ * these two fields.
  */
 export const EventSource = message({
   client: Id,
@@ -54,8 +54,8 @@ export const DevelopmentToolEvent = message({
   /** An error of the agent itself, not of one of its tools. */
   error: z.string().optional(),
   /**
-   * A code for the reason why the turn failed, such as `step-limit` (an addition of Parley). Missing if clients may not
-   * know the reason.
+   * A code for the reason why the turn failed, such as `step-limit` (an addition of Parley). Missing if the reason must
+   * stay hidden from clients.
    */
   errorCode: z.string().optional(),
   /** The id of the pending request, or of the failure in the server's log (an addition of Parley). */

@@ -25,12 +25,15 @@ import { ToolCall, type ToolCallConfirmation } from './tool-call.ts';
 
 /**
  * A key in the metadata of a part. Its value is the name of the artifact that the part comes from. Clients that show
- * artifacts as messages set it.
+ * artifacts as messages set this key.
  */
 export const ARTIFACT_NAME_KEY = 'parley.artifactName';
 
 interface FromArtifact {
-  /** The name of the artifact. Of an artifact's texts, only the first has it. Every file and every data part has it. */
+  /**
+   * The name of the artifact. Only the first text of an artifact has the name. Every file and every data part of the
+   * artifact has it.
+   */
   readonly artifact?: string;
 }
 
@@ -40,7 +43,7 @@ export type Fact =
       readonly kind: 'prompt';
       readonly parts: readonly Part[];
       readonly source?: EventSource;
-      /** Whether the same message also answers a call. Such a prompt does not start a turn. */
+      /** Whether the prompt's message also answers a call. Such a prompt does not start a turn. */
       readonly besideAnswer?: boolean;
     }
   /** A person's answer to the confirmation request of a call. */
@@ -66,8 +69,8 @@ export type Fact =
       readonly files?: readonly FilePart['file'][];
     }
   /**
-   * A new state of the task. `text` is an error or, for input-required, the question as text. In logs of early
-   * versions, it repeats the answer.
+   * A new state of the task. `text` is an error or, for input-required, the question as text. In logs of early versions
+   * of Parley, `text` repeats the answer.
    */
   | { readonly kind: 'state'; readonly state: TaskState; readonly text: string };
 
@@ -109,8 +112,9 @@ function metadataIn(metadata: TaskStatusUpdateEvent['metadata']): DevelopmentToo
 }
 
 /**
- * Reads a message. The kinds of its facts depend only on its role and its parts, because messages in a task's history
- * do not have the metadata of their event. Default of `eventSource`: the source in the metadata of the message.
+ * Reads a message. Only the role and the parts of the message determine the kinds of its facts, because a message in a
+ * task's history does not have the metadata of its event. Default of `eventSource`: the source in the metadata of the
+ * message.
  */
 export function readMessage(message: Message, eventSource?: EventSource): Fact[] {
   if (message.role === 'agent') return agentFacts(message.parts);
@@ -178,8 +182,8 @@ export function messagesOf({ history = [], status }: Task): readonly Message[] {
 }
 
 /**
- * Returns the facts in a task's messages, oldest first. Adds a `state` fact where a turn ended or waited before the
- * next prompt, and at the end of a terminal task.
+ * Returns the facts in a task's messages, oldest first. Adds a `state` fact between a turn and the next prompt, and at
+ * the end of a terminal task.
  */
 export function readTask(task: Task): Fact[] {
   const { history = [], status } = task;
@@ -197,7 +201,7 @@ export function readTask(task: Task): Fact[] {
     const isText = !textPlace(message) && message.parts.every(({ kind }) => kind === 'text');
     if (!closes || !isText) for (const fact of readMessage(message)) add(fact);
     if (!closes) continue;
-    // If a call waits, the prompt is an answer to it in words, and the turn continues.
+    // If a call waits, the prompt answers this call in words, and the turn continues.
     const state = waiting.calls.length > 0 ? 'input-required' : 'completed';
     add({ kind: 'state', state, text: isText ? textOf(message.parts) : '' });
   }
@@ -230,8 +234,8 @@ export class AnswerReader {
 }
 
 /**
- * Collects the calls that wait for a person's answer, oldest first. Pass every fact of the task to `take`. A text does
- * not end the waiting, because only the agent knows whether it takes the text as an answer.
+ * Collects the calls that wait for a person's answer, oldest first. Pass every fact of the task to `take`. A prompt
+ * from a person does not remove a call, because only the agent knows whether it takes the prompt as an answer.
  */
 export class WaitingCalls {
   readonly #calls = new Map<string, ToolCall>();

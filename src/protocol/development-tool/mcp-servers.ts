@@ -2,7 +2,7 @@
  * The configuration of MCP servers. It is used in settings.json, in a client's settings and in the flat API.
  *
  * The schema accepts the fields that other products use: `type`, `httpUrl` (Gemini CLI), `serverUrl` (Windsurf),
- * `timeout`, `enabled`. It converts them to one form. The schema also accepts this form.
+ * `timeout`, `enabled`. It converts all of them to one form, and also accepts that form.
  */
 import * as z from 'zod';
 

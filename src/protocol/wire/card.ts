@@ -44,9 +44,9 @@ export function encodeCardV03(card: AgentCard): Raw {
 }
 
 /**
- * Encodes a 0.3 card for REST clients. One public SDK reads it as plain JSON, and the other as ProtoJSON. These formats
- * differ in the security schemes and in the security requirements. Each scheme is written in both formats. The
- * requirements cannot be valid in both, so they are plain JSON.
+ * Encodes a 0.3 card for REST clients. One public SDK reads the card as plain JSON, and another SDK reads it as
+ * ProtoJSON. The two formats differ in the security schemes and in the security requirements. The result contains each
+ * scheme in both formats. The requirements cannot be valid in both formats, so they are plain JSON.
  */
 export function encodeCardV03Rest(card: AgentCard): unknown {
   const { securitySchemes } = card;

@@ -30,7 +30,7 @@ export interface WireCodec {
   encodeEvent(event: StreamEvent): unknown;
   /**
    * Returns the JSON text of an event without creating objects first, or undefined if the codec cannot do so for this
-   * event. The separators of `lineSafe` are escaped.
+   * event. The text equals `lineSafe` of the JSON of `encodeEvent`.
    */
   eventText?(event: StreamEvent): string | undefined;
   decodeEvent(raw: unknown): StreamEvent;
@@ -43,7 +43,7 @@ export interface WireCodec {
   encodeError(error: A2AError): { code: number; message: string; data?: unknown };
   /**
    * Decodes the `error` member of a JSON-RPC response, or a REST error body. `http` is the HTTP status, if known.
-   * `subject` says what a failed REST request was about.
+   * `subject` is the kind of object that the failed REST request was for, such as a task.
    */
   decodeError(raw: unknown, http?: number, subject?: ErrorSubject): A2AError;
 }

@@ -15,7 +15,9 @@ import type { Raw } from './read.ts';
 
 const TYPE = 'type.googleapis.com/google.rpc.';
 const DOMAIN = 'a2a-protocol.org';
-/** Maximum length of a peer's error message, because the message is shown to users and logged. */
+/**
+ * Maximum length of a peer's error message. Longer messages are cut, because messages are shown to users and logged.
+ */
 const MAX_MESSAGE = 2000;
 
 /** The errors that JSON-RPC defines. Their codes are specific enough, so JSON-RPC responses usually omit the reason. */

@@ -35,7 +35,7 @@ export interface JsonRpcFailure {
   readonly error: { readonly code: number; readonly message: string; readonly data?: unknown };
 }
 
-/** Maximum length of an id, because the response repeats the id. */
+/** Maximum length of an id. The length is limited, because the response repeats the id. */
 const MAX_ID = 256;
 
 /**
@@ -110,8 +110,9 @@ export function readJsonRpcRequest(raw: unknown): JsonRpcRequest {
 }
 
 /**
- * Client: returns the result of a parsed response, which the codec must decode. Throws the error if the response
- * contains one, or `invalidAgentResponse` if it is not a JSON object. `http` is the HTTP status of a failed request.
+ * Client: returns the result of a parsed response, which the codec must decode. Throws the error in the response, if
+ * there is one. Throws `invalidAgentResponse` if the response is not a JSON object. `http` is the HTTP status of a
+ * failed request.
  */
 export function readJsonRpcResponse(codec: WireCodec, raw: unknown, http?: number): unknown {
   if (!isObject(raw)) throw new A2AError('invalidAgentResponse', 'Not a JSON-RPC response');

@@ -1,6 +1,6 @@
 /**
- * Reads messages, tasks and events of both versions into the internal format. The result is then validated with a
- * schema. The versions differ only in parts and names. A `Dialect` describes these differences.
+ * Reads messages, tasks and events of both versions into the internal format. Callers validate the result with a
+ * schema. The versions differ only in the format of parts and in names. A `Dialect` describes these differences.
  *
  * This is a hot path on the server, so each object is copied only once, and plain loops are used.
  */

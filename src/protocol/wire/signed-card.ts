@@ -3,7 +3,7 @@
  *
  * According to the specification, the text is the canonical JSON of the card without `signatures`. The public SDKs sign
  * another text. They parse the card first, which drops unknown fields, and then remove all empty values. So a card has
- * several texts. A server signs all texts of the versions that the card is for, and a verifier tries all texts.
+ * several texts. A server signs all texts of the card's versions, and a verifier tries all texts.
  *
  * Each text comes with the card that it describes. After a verification, only this card may be used, because fields
  * that are not in the text are not signed.
@@ -32,7 +32,8 @@ export function signedTexts(sent: unknown, version?: ProtocolVersion): SignedTex
   if (version !== '0.3') {
     const known = known1(card);
     const { securitySchemes: _schemes, ...schemeless } = known;
-    // The text of Python's SDK from 1.0. The JavaScript SDK signs the same text for a card that it did not parse.
+    // The text of Python's SDK since its version 1.0. The JavaScript SDK signs the same text for a card that it did not
+    // parse.
     texts.push(...python(signedText(known)));
     // The text of the JavaScript SDK 1.3 for a parsed card. This SDK loses the security schemes when it parses a
     // card.
@@ -110,8 +111,8 @@ function known1(card: AgentCard): Raw {
 }
 
 /**
- * Removes `required` from an extension if it is false, because ProtoJSON then omits the field. The capabilities of a
- * 1.0 card are different: their fields are optional in the proto file, so ProtoJSON writes false.
+ * Removes `required` from an extension if it is false, because ProtoJSON omits this field if it is false. The
+ * capabilities of a 1.0 card are different: their fields are optional in the proto file, so ProtoJSON writes false.
  */
 function withoutFalse({ required, ...rest }: AgentExtension): AgentExtension {
   return required === true ? { ...rest, required } : rest;

@@ -2,10 +2,7 @@
 import { isObject } from '../../base/index.ts';
 import { base64At, dropEmpty, dropNull, intOf, objectAt, refuse, type Raw } from './read.ts';
 
-/**
- * Returns whether a message is in ProtoJSON. In this case, its role has a protobuf name or its parts are in
- * `content`.
- */
+/** Returns whether a message is in ProtoJSON: its role has a protobuf name, or its parts are in `content`. */
 export function isProtoMessage(message: Raw): boolean {
   const { role } = message;
   return Array.isArray(message.content) || (typeof role === 'string' && role.startsWith('ROLE_'));
@@ -51,9 +48,9 @@ function readProtoFile(raw: Raw, at: string): Raw {
 const SIGNATURES = /^(iVBORw0KGgo|\/9j\/|R0lGOD|UklGR|JVBERi0|UEsDB|H4sI|T2dnU|SUQz)/;
 
 /**
- * Returns the base64 of a file's content. Python's SDK of 0.3 encodes the content twice. The second encoding is removed
- * only if it is very likely that there was one: the decoded content is valid base64 of a known binary format, and the
- * file is not declared as text. So a file that really contains such base64 and is not declared as text is changed too.
+ * Returns the base64 of a file's content. Python's SDK of 0.3 encodes the content twice. This function removes the
+ * second encoding if the decoded content is valid base64 of a known binary format and the file is not declared as text.
+ * So it also changes a file that really contains such base64 and is not declared as text.
  */
 function onceEncoded(bytes: string, mimeType: unknown): string {
   if (typeof mimeType === 'string' && mimeType.startsWith('text/')) return bytes;
@@ -95,7 +92,10 @@ export function readProtoConfiguration(raw: Raw): Raw {
   return out;
 }
 
-/** Returns the task's id in a resource name such as `tasks/ID/pushNotificationConfigs/CID`, else undefined. */
+/**
+ * Returns the task's id in a resource name such as `tasks/ID/pushNotificationConfigs/CID`, or undefined for any other
+ * value.
+ */
 export function taskIdOfName(name: unknown): string | undefined {
   return typeof name === 'string' ? /^tasks\/([^/]+)/.exec(name)?.[1] : undefined;
 }

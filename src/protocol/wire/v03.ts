@@ -1,6 +1,6 @@
 /**
  * The codec of version 0.3. Its JSON is nearly the same as the internal format, so the encoder usually returns its
- * argument unchanged. This allows the server to serialize an event only once.
+ * argument unchanged. In this case, the server can send the JSON text that it has stored.
  *
  * The decoder reads the JSON of the specification and the ProtoJSON of some REST peers.
  */

@@ -1,6 +1,6 @@
 /**
- * Writes the JSON text of the most frequent events of version 1.0 without creating objects first. The text is the JSON of
- * `encodeEvent`, with the separators of `lineSafe` escaped.
+ * Writes the JSON text of the most frequent events of version 1.0 without creating objects first. The text equals
+ * `lineSafe` of the JSON of `encodeEvent`.
  */
 import { lineSafe } from '../../base/index.ts';
 import type { Message, Part } from '../message.ts';

@@ -33,12 +33,12 @@ function readPart(value: unknown, list: string, index: number): Raw {
   if (!isObject(value)) refuse(`${list}[${index}]`, 'must be an object');
   const { text, raw, url, data } = value;
   if (typeof text === 'string' && raw === undefined && url === undefined && data === undefined) {
-    // Most parts have only a text. This is faster than a copy, and needs less memory.
+    // Most parts have only a text. For these parts, this object literal is faster than a copy, and needs less memory.
     if (Object.keys(value).length === 1) return { kind: 'text', text };
     return tidied({ ...value, kind: 'text' });
   }
   const contents = Number(text != null) + Number(raw != null) + Number(url != null);
-  // `data: null` is a JSON null, unless the part has other content.
+  // If the part has no other content, `data: null` is the JSON value null. In any other part, it means absent.
   const hasData = data !== undefined && (data !== null || contents === 0);
   if (contents + Number(hasData) !== 1) {
     refuse(`${list}[${index}]`, 'must have exactly one of text, raw, url and data');

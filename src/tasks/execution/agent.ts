@@ -16,9 +16,9 @@
  * recorded answers, and values that were already sent are not sent again. So the code before an `ask` may run more than
  * once. If a side effect must happen only once, place it after the last question, or make it idempotent.
  *
- * If the option `resumes` is set, the function also runs again after a crash, and yields its whole answer again. While
- * its text is the same as the text that was stored before the crash, nothing is sent. The rest is appended to the stored
- * text. If the new text differs, it replaces the stored text.
+ * If the option `resumes` is set, the function also runs again after a crash, and yields its whole answer again. As
+ * long as its text is the same as the text that was stored before the crash, nothing is sent. The rest is appended to
+ * the stored text. If the new text differs, it replaces the stored text.
  */
 import { inspect } from 'node:util';
 import { isObject, type MaybePromise } from '../../base/index.ts';
@@ -98,7 +98,8 @@ export interface AgentOptions extends AgentProfile, Pick<ExecutionRules, 'resume
    */
   readonly answersByContext?: boolean;
   /**
-   * Answers a message without a task. Returns text or a message, or undefined to create a task and run the function.
+   * Answers a message without creating a task. Returns text or a message, or undefined to create a task and run the
+   * function.
    */
   readonly reply?: (
     context: RequestContext & { readonly text: string },
@@ -114,7 +115,9 @@ const MAX_WAITING = 1000;
 /**
  * Makes an agent for `serve` from an async generator function.
  *
- *   const echo = createAgent({ name: 'Echo', description: 'Repeats your words' }, async function* (ctx) { yield ctx.text; });
+ *   const echo = createAgent({ name: 'Echo', description: 'Repeats your words' }, async function* (ctx) {
+ *     yield ctx.text;
+ *   });
  *   await serve(echo).listen(4000);
  */
 export function createAgent(options: AgentOptions, run: AgentFunction): A2AAgent {
@@ -190,7 +193,7 @@ class GeneratorRun {
   #stored: StoredText | undefined;
   /** Resolves the step that `events` waits for. */
   #settle: ((step: Step) => void) | undefined;
-  /** Whether the iterator's `next` was called and has not settled. */
+  /** Whether the iterator's `next` was called and its promise has not settled. */
   #outstanding = false;
   #queued: Step[] = [];
   #resumeAsk:
@@ -261,7 +264,7 @@ class GeneratorRun {
         if (step.kind === 'error') throw step.error;
         if (step.kind === 'ask') {
           asked = true;
-          // The stored text is corrected before the question. A later run does not compare it any more.
+          // The stored text is corrected before the question, because a later run does not compare it.
           const correction = this.#stored?.isPartial ? this.#resume(this.#stored.end()) : undefined;
           if (correction) yield correction;
           park();
@@ -281,8 +284,8 @@ class GeneratorRun {
         const { value } = step.result;
         const event = isEvent(value) ? checkedEvent(value) : this.#next(partOf(value));
         if (!event) continue;
-        // Values before a recorded answer were sent in an earlier run, so they are not sent again. After a crash, this
-        // is true only for events, because `#next` has compared everything else with the stored text.
+        // Values before a recorded answer were sent in an earlier run, so they are not sent again. After a crash, only
+        // events are skipped here, because `#next` has compared all other values with the stored text.
         if (replaying && !(this.#resumed && !isEvent(value))) continue;
         const isLast =
           event.kind === 'artifact-update' && event !== value && (await this.#isOver());
@@ -322,7 +325,7 @@ class GeneratorRun {
    */
   async #isOver(): Promise<boolean> {
     if (this.#queued.length === 0) {
-      // This is not Promise.race, which would keep memory until the next step, and a generator may wait for hours.
+      // Promise.race would keep memory until the next step, and a generator may wait for hours.
       await new Promise<void>((resolve) => {
         const settle = (step: Step) => {
           this.#queued.push(step);
@@ -420,7 +423,7 @@ function checkArguments({ name, description }: AgentOptions, run: unknown): void
   }
 }
 
-/** Returns the event that a function has yielded. Throws a TypeError if the function may not yield it. */
+/** Returns the event that a function has yielded. Throws a TypeError if an agent function must not yield this event. */
 function checkedEvent(event: ExecutorEvent): ExecutorEvent {
   if (event.kind === 'status-update' && isInterrupted(event.state)) {
     throw new TypeError(`an agent function cannot yield ${event.state}: call ctx.ask() instead`);

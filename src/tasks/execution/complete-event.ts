@@ -92,7 +92,10 @@ export function agentMessage(
   return message;
 }
 
-/** Checks the parts. Copies them for the log, unless the executor never changes its events (`immutableEvents`). */
+/**
+ * Checks the parts, and copies them for the log. With `isImmutable`, does not copy them, because the executor never
+ * changes its events (`immutableEvents`).
+ */
 function checkedParts(parts: Part[], isImmutable = false): Part[] {
   if (!Array.isArray(parts) || parts.length === 0)
     throw new TypeError('a message or an artifact needs at least one part');

@@ -134,14 +134,14 @@ export class Executions {
   }
 
   /**
-   * Returns the events that end a task. The executor's `conclude` provides them. If it is missing or fails, the only
-   * event is `last`. Waits until the task's entries are stored, at most for the grace time.
+   * Returns the events that end a task. The executor's `conclude` provides them. If `conclude` is missing or fails, the
+   * only event is `last`. Waits until the task's entries are stored, at most for the grace time.
    */
   async concluding(live: LiveTask, last: StatusEvent): Promise<readonly StatusEvent[]> {
     const { executor, limits, logger } = this.options;
     const { taskId, contextId } = live;
     if (!executor.conclude || live.lost) return [last];
-    // The signal is aborted after half of the time, so that the executor can still return the events that it has.
+    // The signal is aborted after half of the grace time, so that the executor can still return the events it has.
     const signal = AbortSignal.timeout(limits.graceMs / 2);
     const conclude = async () => {
       let loaded;

@@ -1,6 +1,6 @@
 /**
- * The text of a response that was stored before a crash. An agent function that runs again yields its whole answer again.
- * `StoredText` compares the two, so that clients get only the new text.
+ * The text of a response that was stored before a crash. An agent function that runs again yields its whole answer
+ * again. `StoredText` compares this answer with the stored text, so that clients get only the new text.
  */
 import type { Part, Task } from '../../protocol/index.ts';
 
@@ -12,7 +12,7 @@ export interface Unsent {
 
 export class StoredText {
   readonly #text: string;
-  /** Length of the start of the text that the function has yielded again. */
+  /** Length of the stored text that the function has yielded again so far. */
   #matched = 0;
 
   constructor(text: string) {
@@ -47,8 +47,8 @@ export class StoredText {
   }
 
   /**
-   * Called when the function has ended or asks a question, and has yielded nothing but stored text. Returns the chunk
-   * that makes the stored text the same as the yielded text. Returns undefined if no text was yielded.
+   * Called when the function ends or asks a question after it has yielded only stored text. Returns the chunk that
+   * makes the stored text the same as the yielded text. Returns undefined if no text was yielded.
    */
   end(): Unsent | undefined {
     if (this.#matched === 0) return undefined;

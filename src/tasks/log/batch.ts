@@ -4,12 +4,15 @@ import type { LiveTask, Unsent } from './live-task.ts';
 
 /** Maximum number of unstored entries of a task. If there are more, the writer waits for the store. */
 const MAX_UNSTORED = 512;
-/** Maximum size of a task's entries that wait to be sent to the store, in bytes. Above it, the writer waits, too. */
+/**
+ * Maximum size of a task's entries that wait to be sent to the store, in bytes. If they are larger, the writer waits
+ * for the store, too.
+ */
 const MAX_UNSTORED_BYTES = 256 * 1024;
 
 /**
  * Rough maximum size of a batch, in bytes. A larger append is a batch of its own. Sending a batch blocks the event
- * loop, and if the batch fails, all its tasks are lost.
+ * loop, and if the batch fails, the executions of all its tasks end.
  */
 const MAX_BATCH_BYTES = 8 * 1024 * 1024;
 
@@ -23,7 +26,7 @@ export function cutBatch(batch: Unsent[]): Unsent[] {
   return [];
 }
 
-/** Returns the log entry of a message without the message and what was said about it. The state stays. */
+/** Returns the status update of a message without the message and without its metadata. The state stays. */
 export function withoutMessage(event: TaskEvent): TaskEvent {
   if (event.kind !== 'status-update') return event;
   const { metadata: _, status, ...rest } = event;

@@ -3,13 +3,13 @@
  * of its entries. So the entries of a burst share one transaction.
  *
  * Appends are normally written at the end of the event loop's turn. If the last transaction has just ended, new chunks
- * of artifacts wait until a short window is over. Other entries wait too if many tasks append at the same time. So a
- * client that waits for its task is not delayed, unless the server is busy. Entries that are appended during a
+ * of artifacts wait until a short window is over. Other entries are urgent: they wait only if many tasks append at the
+ * same time. So only a busy server delays a client that waits for its task. Entries that are appended during a
  * transaction are written right after it.
  */
 import { flushLastInTurn } from '../../base/index.ts';
 
-/** The length of this window after the end of a transaction, in milliseconds. */
+/** The length of the window that begins at the end of a transaction, in milliseconds. */
 export const COMMIT_WINDOW_MS = 2;
 /** If the last transaction had at least this number of tasks, urgent entries wait too. */
 const MANY_TASKS = 5;

@@ -210,7 +210,7 @@ export class EventLog {
     this.cluster?.release(task.taskId, task.epoch);
   }
 
-  /** Returns whether the pause of `releaseLater` is not over. */
+  /** Returns whether the task is still in a pause of `releaseLater`. */
   isPaused({ taskId, epoch }: Pick<TaskHead, 'taskId' | 'epoch'>): boolean {
     return epoch !== undefined && this.#pauses.has(taskId, epoch);
   }
@@ -264,7 +264,7 @@ export class EventLog {
     const needed = this.#write(live, event);
     if (needed === undefined) return undefined;
     const stored = live.whenStored(needed);
-    // Callers that append only one entry do not wait for it here.
+    // Some callers ignore this promise, so its rejection is handled here.
     stored.catch(() => undefined);
     return stored;
   }
@@ -287,8 +287,8 @@ export class EventLog {
   }
 
   /**
-   * Plans to write what was appended, or writes it now if the store is not durable. Returns the entry that must be
-   * stored before the task's next append, if there is one.
+   * Schedules the write of the appended entries, or writes them now if the store is not durable. Returns the entry that
+   * must be stored before the task's next append, if there is one.
    */
   #write(live: LiveTask, event: TaskEvent): number | undefined {
     if (!this.#store.durable) this.#flush();
@@ -299,7 +299,7 @@ export class EventLog {
     return needed;
   }
 
-  /** Appends an event that is stored together with the next one. The caller must call `append` right after this. */
+  /** Appends an event that is stored together with the next event. The caller must call `append` right after this. */
   appendBefore(live: LiveTask, event: TaskEvent): void {
     this.#add(live, event);
   }
@@ -367,8 +367,8 @@ export class EventLog {
   }
 
   /**
-   * Waits until every append has been stored or has failed. Then closes all readers. A reader whose sink is endless
-   * ignores this.
+   * Waits until every append has been stored or has failed. Then closes all readers. Readers with an endless sink stay
+   * open.
    */
   async close(): Promise<void> {
     while (this.#pending.length > 0 || this.#writing) {
@@ -417,8 +417,8 @@ export class EventLog {
 
   /**
    * If the message id of an append is already used, removes the message from the append, because a repeated message
-   * must not end the execution. Its entry stays, because later entries have the next numbers. Returns whether the
-   * message was removed. Never rejects.
+   * must not end the execution. The entry itself stays, because later entries have the next numbers. Returns whether
+   * the message was removed. Never rejects.
    */
   async #leaveOutRepeated(append: Unsent): Promise<boolean> {
     const { live, messageIds = [], entries } = append;
@@ -447,7 +447,7 @@ export class EventLog {
       if (outcomes[at] === 'ok') live.settle(entries);
       else if (outcomes[at] === 'full')
         this.#lose(live, new LogFullError('the task store is full'));
-      // The later appends to the same task were refused because this one was not written.
+      // Later appends to the task were refused only because the append with the repeated message was not written.
       else if (leftOut?.has(append) || again?.some((each) => each.live === live)) {
         (again ??= []).push(append);
       } else {
@@ -468,7 +468,7 @@ export class EventLog {
     this.#ended(batch);
     this.#logger.error({ err: error, tasks: batch.length }, 'failed to append to the task store');
     for (const { live } of batch) {
-      // A full store has not created the new tasks, so nothing of them is left to execute.
+      // If the store is full, it has not created the new tasks, so no node can execute them.
       if (!live.lost && !(isFull(error) && live.stored === 0)) this.releaseLater(live, error);
       this.#lose(live, new LogLostError('the task store failed'));
     }
@@ -484,7 +484,7 @@ export class EventLog {
     if (readers.length > 0) void this.#move(live, readers);
   }
 
-  /** Lets the readers of a lost task continue with the entries of the node that owns it now. Never throws. */
+  /** Lets the readers of a lost task continue with the entries of the node that owns the task now. Never throws. */
   async #move(task: TaskKey, readers: readonly LogReader[]): Promise<void> {
     try {
       using live = await this.open(task, task.taskId);

@@ -58,7 +58,7 @@ export interface TaskWriter {
   onLost(): void;
 }
 
-/** The log that has the task in memory. */
+/** The methods of `EventLog` that a task needs. */
 interface TaskLog {
   readonly store: TaskStore;
   readonly cluster: StoreCluster | undefined;
@@ -70,7 +70,9 @@ interface TaskLog {
 interface SharedTask {
   /** The node that may append, if a node has claimed the task. */
   node: string | undefined;
-  /** The epoch in which this node may append. Undefined if it must claim the task first. */
+  /**
+   * The epoch (`TaskHead.epoch`) in which this process may append. Undefined if the process must claim the task first.
+   */
   epoch: number | undefined;
   /** The highest epoch that is known. A head with a lower epoch is outdated. */
   lastEpoch: number;
@@ -154,7 +156,9 @@ export class LiveTask implements Scope, Readable, Disposable {
     return this.#shared?.node;
   }
 
-  /** The epoch in which this node may append. Undefined if it must claim the task first, or if there is no cluster. */
+  /**
+   * The epoch in which this process may append. Undefined if it must claim the task first, or if there is no cluster.
+   */
   get epoch(): number | undefined {
     return this.#shared?.epoch;
   }
@@ -207,7 +211,7 @@ export class LiveTask implements Scope, Readable, Disposable {
   unclaim(): void {
     const writer = this.#writer;
     this.#writer = undefined;
-    // The last entries may still be lost.
+    // The last entries are not stored yet, so this process may still lose the log.
     if (writer && !this.lost && this.stored < this.seq) {
       this.whenStored(this.seq).catch(() => writer.onLost());
     }
@@ -305,7 +309,7 @@ export class LiveTask implements Scope, Readable, Disposable {
     this.settle(entries);
   }
 
-  /** Continues at the end of the log that another node has written. The task must have no readers. */
+  /** Skips the entries that other nodes have appended. The task must have no readers. */
   skipTo({ seq, status, artifactAt, expiresAt }: TaskHead): void {
     if (seq <= this.stored || this.isWriting) return;
     this.seq = this.stored = seq;

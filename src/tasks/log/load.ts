@@ -33,7 +33,7 @@ export interface Loaded {
  * Folds the log up to its last stored entry. If `from` is given, continues from this earlier result for the same log,
  * and changes the task in it. When the promise resolves, `seq` is the last stored entry. So a reader that is opened at
  * `seq` immediately afterwards misses no entry. Returns undefined if the log is empty, or if another node removes the
- * task meanwhile. Throws an A2AError if the task is too large.
+ * task at the same time. Throws an A2AError if the task is too large.
  */
 export async function loadTask(
   log: Pick<Readable, 'stored' | 'read'>,

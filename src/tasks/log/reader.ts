@@ -56,7 +56,7 @@ export function mayGoOn(state: TaskState): boolean {
 }
 
 export class LogReader {
-  /** Sequence number of the last entry that the sink took. Before that, the number after which the reader begins. */
+  /** Sequence number of the last entry that the sink took. Initially, the number after which the reader begins. */
   cursor: number;
   #log: Readable;
   readonly #sink: Sink;

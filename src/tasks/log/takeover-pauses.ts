@@ -1,7 +1,7 @@
 /**
  * Delays the next execution of a task whose execution was lost because the task store failed. Without a pause, a task
- * whose events cannot be stored would be executed again at once, and again, and each execution may call a paid model.
- * The pause grows with each failure of the task. If the store was full, it must also have room again.
+ * whose events cannot be stored would be executed again and again, and each execution may call a paid model. The pause
+ * grows with each failure of the task. If the store was full, it must also have room again.
  */
 import { backoffMs, BoundedMap, rest, StoreError } from '../../base/index.ts';
 import type { TaskStore } from '../store/store.ts';
@@ -9,15 +9,15 @@ import type { TaskStore } from '../store/store.ts';
 /** The first pause takes at least half of this time, in milliseconds, because `backoffMs` reduces it randomly. */
 const FIRST_MS = 2000;
 const MAX_MS = 60_000;
-/** A task that has not failed for this time starts with the first pause again, in milliseconds. */
+/** If a task has not failed for this time, in milliseconds, its next pause is as short as the first one. */
 const FORGET_MS = 600_000;
-/** How long the result of a probe of the store counts, in milliseconds. */
+/** How long the result of a probe of the store is reused, in milliseconds. */
 const PROBE_MS = 1000;
-/** Maximum number of tasks whose failures are counted. The least recent ones are forgotten. */
+/** Maximum number of tasks whose failures are counted. The tasks with the oldest failures are forgotten first. */
 const MAX_TASKS = 20_000;
 
 interface Failures {
-  /** The epoch of the last failure. In a later epoch the pause does not count. */
+  /** The epoch of the last failure. In a later epoch, the pause has no effect. */
   readonly epoch: number;
   count: number;
   /** The time at which the pause ended. Undefined during the pause. */

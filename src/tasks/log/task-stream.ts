@@ -49,7 +49,7 @@ export interface StreamRules extends Pick<Sink, 'spans' | 'oneTurn'> {
 
 const NO_RULES: StreamRules = {};
 
-/** The state of a stream that continues with another one (`TaskStream.later`). */
+/** The state of a stream that continues with another stream (`TaskStream.later`). */
 interface Later {
   readonly onEnd: (() => void) | undefined;
   next: TaskStream | undefined;
@@ -98,7 +98,7 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
 
   /**
    * Makes a stream that continues with the stream `next`, which opens later, for example when a queued message is sent.
-   * If `next` is rejected, the reader of this stream gets the error.
+   * If `next` is rejected, the consumer of this stream gets the error.
    * @internal
    */
   static later(next: Promise<TaskStream>, { first, onEnd }: LaterOptions = {}): TaskStream {
@@ -174,7 +174,7 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     else if (this.#ended === undefined) this.end(reason);
   }
 
-  /** Called by the reader, or by the stream that this one continues with. */
+  /** Called by the reader, or by the stream with which this stream continues. */
   take(entry: Published | Opening, last: boolean): boolean {
     const { view } = this.#rules;
     const shown = view && entry instanceof Published ? entry.in(view) : entry;
@@ -182,13 +182,13 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     return shown ? this.#sink!.take(shown, last) : true;
   }
 
-  /** Called by the stream that this one continues with. */
+  /** Called by the stream with which this stream continues. */
   fail(error: A2AError): void {
     if (this.#later) this.#later.failure = error;
     this.#sink?.fail?.(error);
   }
 
-  /** Called by the reader, or by the stream that this one continues with. */
+  /** Called by the reader, or by the stream with which this stream continues. */
   end(reason: EndReason): void {
     if (this.#ended === undefined) this.#later?.onEnd?.();
     this.#ended ??= reason;

@@ -3,8 +3,8 @@
  *
  * A task has one log. Clients that use different dialects see different views of the log. A view shows an entry as it
  * is, in another form, or not at all. The agent declares its views, and chooses one for each request. A client can
- * resume a view after any entry, because a view depends on nothing but the entry itself. The sequence numbers are those
- * of the log, so the numbers in a view may have gaps.
+ * resume a view after any entry, because the view of an entry depends only on the entry itself. The sequence numbers
+ * are those of the log, so the numbers in a view may have gaps.
  */
 import type {
   Message,
@@ -44,7 +44,7 @@ export type TaskUpdate = TaskStatusUpdateEvent | TaskArtifactUpdateEvent;
 
 /**
  * Shows a task's log to clients of one kind. The methods must not throw, and must not change their argument. If the
- * view shows the argument as it is, they return the argument itself, so that its JSON is shared with the log.
+ * view shows the argument as it is, the methods return the argument itself, so that its JSON is shared with the log.
  *
  * The events that a view shows must fold into the task that `task` returns for the folded log.
  */

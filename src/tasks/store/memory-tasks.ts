@@ -1,4 +1,4 @@
-/** The tasks of the memory store, and the chains in which the tasks of one scope are listed. */
+/** The tasks of the memory store, and the chains (linked lists) in which the tasks of one scope are listed. */
 import {
   isInterrupted,
   isTerminal,

@@ -26,8 +26,8 @@ export function isUnfinished(state: TaskState | undefined): boolean {
 }
 
 /**
- * The value of `expiresAt` for a task that no server removes because of its age or of the size of the store. The session
- * of the task decides how long it is kept. No date has this value.
+ * The value of `expiresAt` for a task that no server removes because of its age or of the size of the store. The
+ * session of the task decides how long the task is kept. No date has this value.
  */
 export const KEPT = Number.MAX_SAFE_INTEGER;
 

@@ -20,8 +20,8 @@ export interface SerializedEntry extends LogEntry {
 }
 
 /**
- * The tenant and the owner of a task. A method with a scope finds only the tasks of this scope. The other methods do not
- * check the scope; the server checks it before it uses them for a client.
+ * The tenant and the owner of a task. A method with a scope finds only the tasks of this scope. The other methods do
+ * not check the scope. The server checks the scope before it calls them for a client.
  */
 export interface Scope {
   readonly tenant: string;
@@ -73,9 +73,9 @@ export interface Append extends Scope {
   /** Rough size of the entries in bytes, for stores that count sizes. */
   readonly bytes?: number;
   /**
-   * The epoch in which this node has claimed the task. If the task has another epoch, the outcome is `conflict`. A new
-   * task belongs to this node if the append that creates it has an epoch, and to no node otherwise. Set only if the
-   * store has a `cluster`.
+   * The epoch in which this node has claimed the task. If the task has another epoch, the outcome is `conflict`. If the
+   * append that creates a task has an epoch, the new task belongs to this node. Without an epoch, it belongs to no
+   * node. Set only if the store has a `cluster`.
    */
   readonly epoch?: number | undefined;
 }
@@ -155,7 +155,7 @@ export interface PushChange {
   readonly taskId: string;
   readonly configId: string;
   readonly progress: PushProgress;
-  /** The event that was given up. It is stored in the same transaction as the progress. */
+  /** The event whose delivery was given up. It is stored in the same transaction as the progress. */
   readonly deadLetter?: DeadLetter | undefined;
 }
 
@@ -167,7 +167,7 @@ export interface DuePush extends Scope {
   readonly position: number;
 }
 
-/** Selects a page of due webhooks: at most `limit`, after the last one of the previous page. */
+/** Selects a page of due webhooks: at most `limit`, after the last webhook of the previous page. */
 export interface DueQuery {
   readonly after?: Pick<DuePush, 'dueAt' | 'position'> | undefined;
   readonly limit: number;
@@ -189,7 +189,7 @@ export interface FinishedTask extends Scope {
   readonly position: number;
   /** Whether a webhook has not received all events of the task. */
   readonly isDue: boolean;
-  /** Needed if the query has `kept`. */
+  /** The context id of the task. Must be set in the result of a query with `kept`. */
   readonly contextId?: string | undefined;
 }
 
@@ -222,9 +222,9 @@ export interface StoreRetention {
 }
 
 // Several processes (nodes) may share the tasks of one store. A task has at most one writer at a time. The head of the
-// task contains the id of this node and the current epoch. A node claims a task before it appends to the task. The
-// claim raises the epoch. An append with an earlier epoch is refused, so a node that was taken for dead can no longer
-// write. A node is alive while its lease is valid.
+// task contains the id of the writer's node and the current epoch. A node claims a task before it appends to the task.
+// The claim raises the epoch. An append with an earlier epoch is refused, so a node that was taken for dead can no
+// longer write. A node is alive while its lease is valid.
 
 /** A task, by its scope and id. */
 export interface TaskKey extends Scope {
@@ -238,15 +238,15 @@ export interface PushKey extends Pick<PushRecord, 'taskId'> {
 
 /** The part of a server that reacts to other nodes. The methods must not throw. */
 export interface ClusterMember {
-  /** Other nodes may have appended to these tasks, or may have claimed them. */
+  /** Called when other nodes may have appended to these tasks, or may have claimed them. */
   changed(taskIds: readonly string[]): void;
-  /** Other nodes have saved or removed these webhooks, or now deliver their events. */
+  /** Called when other nodes have saved or removed these webhooks, or have started to deliver their events. */
   pushChanged(keys: readonly PushKey[]): void;
   /** Returns the answer to a request of another node. */
   answer(request: string): Promise<string>;
-  /** Tasks or webhooks of a node that is gone can be taken over. */
+  /** Called when tasks or webhooks of a node that is gone can be taken over. */
   orphaned(): void;
-  /** The lease of this node has ended, so it no longer owns its tasks. It continues as a new node. */
+  /** Called when the lease of this node has ended. The node no longer owns its tasks, and continues as a new node. */
   expelled(): void;
 }
 
@@ -264,9 +264,8 @@ export interface StoreCluster {
   leave(): Promise<void>;
 
   /**
-   * Returns whether this node ends expired tasks and removes old ones at present, because only one node does this. It is
-   * the oldest of the nodes that call this method with `removesOld`. If there is none, it is the oldest of the nodes that
-   * call this method.
+   * Returns whether this node currently ends expired tasks and removes old tasks. Only one node does this: the oldest
+   * node that calls this method with `removesOld` or, if there is none, the oldest node that calls this method.
    */
   sweeps(removesOld: boolean): Promise<boolean>;
 
@@ -291,7 +290,7 @@ export interface StoreCluster {
 
   /**
    * Calls `ClusterMember.changed` for a task when its log may have more entries than `seen` returns, until `unwatch` is
-   * called. If the entries could not be read after the call, calls it again.
+   * called. If the entries could not be read after the call, calls `changed` again.
    */
   watch(taskId: string, seen: () => number): void;
   unwatch(taskId: string): void;

@@ -1,10 +1,10 @@
 /**
- * Tells the person at the terminal that a call waits or a turn has ended, by the bell and by a desktop notification of
+ * Tells the person at the terminal that a call waits or a turn has ended. Uses the bell and a desktop notification of
  * the terminal (OSC 9 or OSC 777).
  *
- * Some terminals can report when they get and lose the focus (mode 1004). In the mode `unfocused`, the person is not
- * told while the terminal has the focus. Without reports, a person who has typed something in the last PRESENT_MS
- * counts as present, and is not told either.
+ * Some terminals can report when they get and lose the focus (mode 1004). In the mode `unfocused`, there are no alerts
+ * while the terminal has the focus. In this mode, if the terminal does not report its focus, there are no alerts for
+ * PRESENT_MS after the person has typed something.
  */
 import { cleanLine, titleOf, type Attention } from '../../display/index.ts';
 import type { TuiOptions } from './options.ts';

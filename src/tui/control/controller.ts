@@ -154,7 +154,7 @@ export class Controller implements TextHost {
     // This text is sent as it is, because a text from a script must not run as a command of the person's shell.
     if (prompt.trim() !== '') this.attempt(this.session.prompt(prompt));
     const reason = await this.#done.promise;
-    // Must happen before Ink stops reading the input. Otherwise, the listener of the alerts would continue to read it.
+    // The alerts must stop before Ink stops reading the input. Otherwise, their listener would continue to read it.
     this.alerts.stop();
     this.#abort.abort();
     this.#twice.clear();
@@ -214,7 +214,8 @@ export class Controller implements TextHost {
       this.#more = together && (isBeforePaste || index < keys.length - 1);
       const { focus } = this.#ui.dialog;
       this.key(each);
-      // This key has left the text field for the options. The keys after it would choose one, so they are dropped.
+      // This key has left the text field for the options. The keys after it would choose an option, so they are
+      // dropped.
       if (focus === 'answer' && this.#ui.dialog.focus === 'options') return;
     }
   }
@@ -236,7 +237,7 @@ export class Controller implements TextHost {
   change(changes: Partial<Ui>): void {
     const { state } = this.#store;
     const busySince = isBusy(state) ? (this.#ui.busySince ?? Date.now()) : undefined;
-    // When the session's mode changes, the screen shows it, and no longer the mode that was chosen here.
+    // When the session's mode changes, the screen shows the new mode instead of the mode that was chosen here.
     const isSet = state.approval !== this.#ui.state.approval && { mode: undefined };
     const ui: Ui = { ...this.#ui, ...isSet, ...changes, state, busySince };
     const [asked] = asking(ui);
@@ -252,7 +253,7 @@ export class Controller implements TextHost {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Shows the error of this work if it fails. */
+  /** Shows the error if `work` rejects. */
   attempt(work: Promise<unknown>): void {
     work.catch((error: unknown) => this.notice('error', reasonOf(error)));
   }

@@ -1,9 +1,12 @@
 /**
  * Changes the approval mode with Shift-Tab. The chosen mode is shown at once. The command is sent when the person has
- * stopped pressing the key, so that only the mode that they stopped at is in the log of the session.
+ * stopped pressing the key, so that only the final mode is in the log of the session.
  */
 const SETTLED_MS = 700;
-/** The modes in the order in which the key chooses them. Without yolo, so that nobody chooses it by mistake. */
+/**
+ * The modes in the order in which the key chooses them. The mode `yolo` is left out, so that nobody chooses it by
+ * mistake.
+ */
 const CYCLE = ['ask', 'auto-edit', 'plan'] as const;
 
 export interface ModeSwitchOptions {
@@ -33,7 +36,7 @@ export class ModeSwitch {
   }
 
   /**
-   * Sends the chosen mode now, unless there is none or it is the current mode. Called before a prompt is sent, because
+   * Sends the chosen mode now, if there is one and it is not the current mode. Called before a prompt is sent, because
    * the prompt must run in the mode that is shown.
    */
   settle(current: string): void {

@@ -60,7 +60,7 @@ export interface TuiOptions {
   /** Notices for the person who runs the agent. Only the terminal in the process of the agent gets them. */
   readonly notices?: OwnerNotices | undefined;
   /**
-   * Runs `/remote` with these words. Returns the text to show and, unless sharing has ended, the link for another
+   * Runs `/remote` with these words. Returns the text to show and, while the session is shared, the link for another
    * device. Only the terminal in the process of the agent can do this. Rejects with an error that the person can read.
    */
   readonly remote?:
@@ -75,7 +75,7 @@ export interface TuiOptions {
     | {
         /** When the terminal rings its bell and shows a notification. */
         readonly terminal: () => 'unfocused' | 'always' | 'off';
-        /** Called whenever the person should be told, whatever `terminal` returns. Must not throw. */
+        /** Called whenever the person should be told, even if `terminal` returns `off`. Must not throw. */
         readonly told?: ((attention: Attention) => void) | undefined;
       }
     | undefined;

@@ -14,7 +14,7 @@ export interface OverlayHost {
   readonly ui: Ui;
   readonly session: LiveSession;
   change(changes: Partial<Ui>): void;
-  /** Shows the error of this work if it fails. */
+  /** Shows the error if `work` rejects. */
   attempt(work: Promise<unknown>): void;
   /** Replaces the text in the text field. */
   write(text: string): void;

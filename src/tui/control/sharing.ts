@@ -39,13 +39,13 @@ async function clients(session: LiveSession, words: readonly string[]): Promise<
   if (action !== 'revoke' || wanted === '') {
     return 'Type /clients to list the clients, or /clients revoke and the id or the name of one.';
   }
-  // Clients choose their own names. So if this text is the id of one client and the name of another, the client with
-  // the id is meant.
+  // Clients choose their own names. So the text may be the id of one client and the name of another client. In this
+  // case, it means the client with the id.
   const byId = all.filter(({ id }) => id === wanted);
   const found = byId.length > 0 ? byId : all.filter(({ name }) => name === wanted);
   const [client] = found;
   if (!client) return `No client has the id or the name ${cleanLine(wanted)}. Type /clients.`;
-  // The connections of one token are one client.
+  // Connections with the same token count as one client.
   if (new Set(found.map(({ id, token }) => token ?? id)).size > 1) {
     return `Several clients have the name ${cleanLine(wanted)}. Use an id.`;
   }

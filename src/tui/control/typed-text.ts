@@ -86,7 +86,7 @@ export class TypedText {
     }
   }
 
-  /** Stops the person's own command. Returns whether one was running. */
+  /** Stops the person's own command. Returns whether a command was running. */
   stopCommand(): boolean {
     return this.#shell.stop();
   }

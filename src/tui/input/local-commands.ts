@@ -1,4 +1,4 @@
-/** Commands that this terminal handles itself. The session handles all others. */
+/** Commands that this terminal handles itself. The session handles all other commands. */
 import type { SlashCommand } from '../../protocol/development-tool/index.ts';
 
 export const KEYS = `Enter sends · Shift-Enter, Alt-Enter, Ctrl-J or a \\ at the end: a new line

@@ -4,8 +4,8 @@ import { isCtrl, type KeyPress } from './keys.ts';
 export type MenuStep = { readonly selected: number } | { readonly chosen: number };
 
 /**
- * Handles a key. `selected` is the index of the selected option. It is -1 if none is selected, and Enter then chooses
- * -1, which is no option. Returns undefined if the menu does not handle the key.
+ * Handles a key. `selected` is the index of the selected option. It is -1 if no option is selected. In that case, Enter
+ * chooses the index -1, which is no option. Returns undefined if the menu does not handle the key.
  */
 export function menuKey(selected: number, count: number, key: KeyPress): MenuStep | undefined {
   if (count === 0) return undefined;

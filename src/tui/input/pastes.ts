@@ -1,7 +1,7 @@
 /**
  * Long pastes. The text field shows a long paste as a label, for example `[Pasted 200 lines]`. In the edited text, one
- * character from a private range stands for the paste, so that the cursor moves over it and Backspace deletes it as a
- * whole. The prompt is sent with the pasted text.
+ * character from a private range stands for the paste. So the cursor moves over the whole paste, and Backspace deletes
+ * the whole paste. The prompt is sent with the pasted text.
  */
 import { MAX_TEXT } from './buffer.ts';
 

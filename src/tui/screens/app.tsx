@@ -134,7 +134,7 @@ function useKeys(controller: Controller): void {
   });
   useEffect(() => {
     controller.useTerminal((run) => suspendTerminal(run));
-    // Ink reads the input by now.
+    // At this point, Ink already reads the input.
     controller.alerts.start();
   }, [controller, suspendTerminal]);
 }
@@ -152,7 +152,7 @@ class KeysTogether {
   }
 
   add(keys: readonly KeyPress[]): void {
-    // Ink reports all pieces synchronously, so a microtask runs after the last one.
+    // Ink reports all pieces synchronously, so a microtask runs after the last piece.
     if (this.#keys.length === 0) queueMicrotask(() => this.flush());
     this.#keys.push(...keys);
   }

@@ -213,7 +213,9 @@ function inline(tokens: readonly Token[], look: Look): StyledLine {
   });
 }
 
-/** Renders a link, followed by its URL unless the text is the URL, so that readers see the target of the link. */
+/**
+ * Renders a link, followed by its URL, so that readers see the target. A link whose text is its URL shows it only once.
+ */
 function link({ tokens, href, text }: Tokens.Link, look: Look): StyledLine {
   const shown = inline(tokens, { ...look, tone: 'link', underline: true });
   const same = href === text || href === `mailto:${text}` || widthOf(href) === 0;

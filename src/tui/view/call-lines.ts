@@ -92,7 +92,7 @@ function textLines(
 
 /**
  * Returns the complete output of a call, for the pane. If the call has no diff and no text, returns the first of these
- * that it has: the error, the output so far, the structured data, the arguments.
+ * parts that exists: the error, the output so far, the structured data, the arguments.
  */
 export function wholeCall({ call }: CallEntry, view: View): StyledLine[] {
   const { output, error, live_content: live } = call;

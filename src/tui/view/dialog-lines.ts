@@ -74,7 +74,7 @@ export function dialogLines(dialog: DialogView, view: View): DialogLines {
     mayAnswer ? options.length : 1,
     (room) => fittedRequest(call, inner, room, hasTitle),
   );
-  // An option that allows the call is preselected only if all of the call is on the screen.
+  // An option that allows the call is preselected only if the whole call is on the screen.
   const selected = dialog.selected ?? (about.whole ? 0 : reject);
   const choices = menu(focus === 'options' ? selected : -1, optionRoom);
   // The options appear only when they can be chosen.
@@ -133,7 +133,7 @@ function noteLine({ entry, position: [at, of] }: DialogView, view: View): Styled
   return [...summary, ...space, ...place];
 }
 
-/** Returns the key hints. Leaves out those for which there is too little room. */
+/** Returns the key hints. Leaves out hints that do not fit. */
 function keysFor({ entry, focus }: DialogView, moreOptions: boolean, room: number): string {
   const question = isQuestion(entry);
   if (focus === 'opening') return '';

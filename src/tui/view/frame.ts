@@ -55,8 +55,8 @@ const MAX_COMPOSER_ROWS = 8;
 const MIN_LIVE_ROWS = 3;
 const NARROW = 52;
 /**
- * In a terminal with fewer rows than this, an open dialog or overlay also gets the rows of the running turn, and of all
- * queued prompts except one.
+ * If the terminal has fewer rows than this, an open dialog or overlay gets more room: the running turn is not drawn,
+ * and the queue gets only one row.
  */
 const LOW = 24;
 
@@ -184,8 +184,8 @@ function liveLines(open: readonly Entry[], view: View, maxRows: number): StyledL
 }
 
 /**
- * Returns whether Esc cancels the turn. It does if no dialog, overlay or command of the person gets the key, and the
- * client may send prompts.
+ * Returns whether Esc cancels the turn. Esc cancels the turn if no dialog, overlay or command of the person gets the
+ * key, and the client may send prompts.
  */
 function escCancels(ui: Ui, { roles }: LiveClient): boolean {
   const answers = asking(ui).length > 0 && roles.includes('approve');

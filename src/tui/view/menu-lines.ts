@@ -1,4 +1,4 @@
-/** Draws numbered options, with a mark at the selected one. */
+/** Draws numbered options, with a mark at the selected option. */
 import { fit, gutter, wrap } from '../text/styled-line.ts';
 import { line, span, type StyledLine, revealsLine } from '../../display/index.ts';
 import { graphemes, graphemeWidth, widthOf } from '../text/width.ts';
@@ -13,7 +13,7 @@ const MARGIN = 4;
 
 export interface MenuRoom {
   readonly maxRows?: number | undefined;
-  /** The index of an option that is drawn whenever there is room for two options, or -1. */
+  /** The index of an option that is always drawn if there is room for two options. Default: -1 (no such option). */
   readonly pinned?: number;
 }
 

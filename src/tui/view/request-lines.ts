@@ -67,9 +67,9 @@ export interface FittedRequest {
 const ENDS = 3;
 
 /**
- * Returns at most `room` lines. `room` must be at least 2. If not everything fits, leaves out the first of these parts
- * that makes it fit: the place, the unchanged lines of a diff, both, or the middle of the lines. The place is left out
- * only if the title names it and the whole title is on the screen (`hasTitle`), or if there is very little room.
+ * Returns at most `room` lines. `room` must be at least 2. If not everything fits, tries to leave out these parts, in
+ * this order: the place, the unchanged lines of a diff, both, the middle of the lines. The place is left out only if
+ * the title names it and the whole title is on the screen (`hasTitle`), or if there is very little room.
  */
 export function fittedRequest(
   call: ToolCall,
@@ -114,7 +114,9 @@ function draw(call: ToolCall, view: View): RequestLines {
   };
 }
 
-/** Returns whether nothing is left out, neither by this module nor by the server in the diffs of several files. */
+/**
+ * Returns whether the detail is complete: this module draws all of its text, and the server has left nothing out of it.
+ */
 function isComplete(detail: CallDetail): boolean {
   if (detail.kind === 'patch' && leavesOut(detail.text)) return false;
   return detailText([detail]).length <= MAX_CHARS;

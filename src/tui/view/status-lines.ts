@@ -20,7 +20,7 @@ export interface StatusView {
   readonly a2aPort?: number | undefined;
   /** The URL of the session, if it runs in another process. */
   readonly attachedTo?: string | undefined;
-  /** The mode that the person has chosen, until the session has it. */
+  /** The mode that the person has chosen, as long as the session does not have this mode yet. */
   readonly mode?: string | undefined;
   /** A text that replaces the status line. */
   readonly hint?: string | undefined;
@@ -59,7 +59,7 @@ export function statusLine(view: StatusView): StyledLine {
   return fit([span(' '), modeSpan(view.mode ?? view.state.approval)], width);
 }
 
-/** Draws the approval mode. A mode in which changes need fewer approvals is marked, also without colours. */
+/** Draws the approval mode. A mode in which changes need fewer approvals has a mark that is visible without colours. */
 function modeSpan(mode: string): StyledText {
   if (mode === 'yolo') return span('⚠ yolo', { tone: 'bad', bold: true });
   if (mode === 'auto-edit') return span('⚠ auto-edit', 'warning');
@@ -117,7 +117,7 @@ function whereText({ a2aPort, attachedTo }: StatusView): string {
 
 /**
  * Returns the number of other clients as text. The text has a `+` if the session lists only the first of very many
- * clients. It is empty if there are no other clients and this terminal neither has a port nor is attached.
+ * clients. The text is empty if there are no other clients, and neither `a2aPort` nor `attachedTo` is set.
  */
 function companyText({ state, self, a2aPort, attachedTo }: StatusView): string {
   const others = state.clients.filter(({ id }) => id !== self.id).length;

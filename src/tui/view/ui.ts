@@ -47,7 +47,7 @@ export interface Ui {
   readonly command:
     | { readonly command: string; readonly output: string; readonly since: number }
     | undefined;
-  /** The approval mode that the person has chosen, until the session has it. */
+  /** The approval mode that the person has chosen, as long as the session does not have this mode yet. */
   readonly mode: string | undefined;
   /** Increases when the whole screen has to be drawn again. */
   readonly drawing: number;
@@ -80,7 +80,7 @@ export function rewindChoices({ state }: Pick<Ui, 'state'>): readonly RewindChoi
 
 /**
  * Returns the calls that wait for an answer and that were not answered in this terminal, the oldest first. The dialog
- * shows the first one.
+ * shows the oldest call.
  */
 export function asking({ state, answering }: Ui): CallEntry[] {
   return waitingCalls(state).filter(({ call }) => !answering.has(requestId(call)));

@@ -104,7 +104,7 @@ export function createTracer(
   options: TracingOptions | undefined,
   rest: {
     readonly logger: TraceLog;
-    /** The name of the service, unless the settings contain one. */
+    /** The service name that is used if `options` contains none. */
     readonly service: string;
     readonly version: string;
     readonly meter?: SpanMeter;

@@ -48,18 +48,18 @@ function SignedInFrame({ server }: { readonly server: Server }) {
   const main = useRef<HTMLElement & HTMLDivElement>(null);
   const place = page?.name === 'tasks' ? path[0] : page?.name;
   const before = useRef(place);
-  // The conversation has landmarks of its own.
+  // The page of the conversation has its own landmarks, such as `main`.
   const Content = page?.name === 'conversation' ? 'div' : 'main';
 
   useEffect(() => {
     document.title = `${page?.title ?? 'Parley'} – ${agent}`;
   }, [page, agent]);
-  // Scrolls to the current page in the navigation, which is wider than the screen of a phone.
+  // Scrolls the navigation to the current page, because the navigation is wider than the screen of a phone.
   useEffect(() => {
     const current = nav.current?.querySelector('[aria-current]');
     current?.scrollIntoView({ inline: 'nearest', block: 'nearest' });
   }, [page]);
-  // After a link was followed, the keyboard and a screen reader continue in the new page.
+  // When the person has followed a link, the focus moves to the new page, for the keyboard and for screen readers.
   useLayoutEffect(() => {
     if (before.current !== place) main.current?.focus();
     before.current = place;

@@ -9,7 +9,7 @@ export interface PageEntry {
   /** The first segment of the page's address. */
   readonly name: string;
   readonly title: string;
-  /** Whether the page is reached by links only. */
+  /** Whether the navigation leaves out the page, so that only links lead to it. */
   readonly hidden?: boolean;
   readonly allowed: (server: Server) => boolean;
   readonly load: () => Promise<ComponentType<PageProps>>;
@@ -17,7 +17,7 @@ export interface PageEntry {
 
 const isAgent = ({ kind }: Server) => kind === 'agent';
 const isGateway = ({ kind }: Server) => kind === 'gateway';
-/** Returns the `allowed` of a page that only a gateway has, and only for keys with this scope. */
+/** Returns a function for `allowed`: it allows a page only on a gateway and only for keys with this scope. */
 const withScope = (scope: string) => (server: Server) => isGateway(server) && server.may(scope);
 const isInspector = ({ kind }: Server) => kind === 'inspector';
 const seesTasks = (server: Server) =>

@@ -1,4 +1,4 @@
-/** The form that asks for a key or a token, and the text that the page of `parley inspect` shows instead. */
+/** The form that asks for a key or a token, and the text that `parley inspect` shows instead of the form. */
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { SERVER_KIND } from '../server/access.ts';

@@ -1,4 +1,4 @@
-/** The agents behind the gateway, and whether they answer. */
+/** Lists the agents behind the gateway, and whether each agent answers. */
 import { cleanLine } from '../../../display/index.ts';
 import { PageMessage, Problem } from '../parts/problem.tsx';
 import { Moment } from '../parts/task-parts.tsx';

@@ -26,7 +26,7 @@ export const UsageAnswer = z.object({
 
 export const BudgetPeriod = z.enum(['day', 'month', 'total']);
 
-/** The scopes that are selected for a new key, if the caller has them. */
+/** The scopes that the form for a new key selects at first. Scopes that the caller does not have are left out. */
 export const NEW_KEY_SCOPES = ['tasks:read', 'tasks:write', 'agents:use', 'cards:read'];
 
 const ShownBudget = z.object({

@@ -14,7 +14,9 @@ import { AuditAnswer } from './api.ts';
 import { PageButton, Form } from '../parts/controls.tsx';
 
 const PAGE = 100;
-/** The choices of the action filter: the first word of several actions, or one whole action, such as `key.create`. */
+/**
+ * The choices of the action filter: a prefix such as `key` for all actions on keys, or an action such as `key.create`.
+ */
 const ACTIONS = [
   ['', 'all'],
   ['key', 'keys'],
@@ -52,7 +54,7 @@ export function AuditLogPage({ server }: { readonly server: Server }) {
     run(async () => {
       const before = later.value;
       const page = await read(server, filter, next.value);
-      // The list was loaded again, perhaps with another filter.
+      // The list was loaded again in the meantime, perhaps with another filter. These entries do not belong to it.
       if (later.value !== before) return;
       later.value = [...before, ...page.items];
       next.value = page.next;

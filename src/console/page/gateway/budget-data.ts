@@ -41,8 +41,8 @@ export function daysOf({ startsOn, resetsAt }: ShownBudgetStatus, now: number): 
 
 /**
  * Returns the amount that was spent by the end of each day until today, and null for each later day. The value of today
- * is the spent amount of the budget, or the sum of the rows if that is larger. The first value also contains the usage
- * that is not in the rows. For a budget without a period, this includes all earlier usage.
+ * is the spent amount of the budget, or the sum of the rows if the sum is larger. The first value also contains the
+ * usage that is not in the rows. For a budget without a period, such usage includes everything before the first day.
  */
 export function curveOf(
   line: BudgetLine,

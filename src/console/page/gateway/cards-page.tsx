@@ -85,7 +85,7 @@ function CardEditor({ server, id }: { readonly server: Server; readonly id: stri
     [server, path],
   );
   const { busy, problem, run, clear } = useAction();
-  /** The number of edited texts that the person has discarded. When this number changes, the editor is reset. */
+  /** How often the person has discarded the edited text. When this number changes, the editor is reset. */
   const discarded = useSignal(0);
   const writes = server.may('cards:write');
   const reload = () => {
@@ -132,7 +132,7 @@ function CardEditor({ server, id }: { readonly server: Server; readonly id: stri
               server.ask(path, {
                 method: 'PUT',
                 body,
-                // Another editor's change is not overwritten.
+                // If the card has changed since it was loaded, the server refuses this update.
                 headers: { 'if-match': `"${current.version}"` },
               }),
             )

@@ -13,7 +13,7 @@ export interface ChartColours {
 interface Props {
   readonly label: string;
   readonly height: number;
-  /** Returns the data, and the options without the size. When this function is replaced, the chart is drawn again. */
+  /** Returns the data, and the options without the size. If this prop gets a new function, the chart is drawn again. */
   readonly plan: (colours: ChartColours) => {
     readonly options: Omit<uPlot.Options, 'width' | 'height'>;
     readonly data: uPlot.AlignedData;
@@ -55,7 +55,7 @@ export function Chart({ label, height, plan }: Props) {
   return <div class="chart" ref={box} role="img" aria-label={label} />;
 }
 
-/** Returns the axes of a chart by day: the days below, and the values beside it. */
+/** Returns the axes of a chart by day: the days below the chart, and the values beside it. */
 export function dayAxes(
   { text, line }: ChartColours,
   days: readonly string[],

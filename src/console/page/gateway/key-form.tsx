@@ -7,7 +7,7 @@ import { BudgetPeriod, NEW_KEY_SCOPES, type ShownKey } from './api.ts';
 import { PageButton, Form, TextField } from '../parts/controls.tsx';
 
 const COUNT = { type: 'number', min: 1 } as const;
-/** The server refuses 0, and counts billionths of the currency. */
+/** The smallest amount is a billionth of the currency, because the server counts billionths and refuses 0. */
 const MONEY = { type: 'number', min: 1e-9, step: 'any' } as const;
 
 /** The settings in the form. A limit or a date that is not set is null. */
@@ -130,7 +130,7 @@ function textOf(value: number | undefined): string {
   return value === undefined ? '' : String(value);
 }
 
-/** Returns the end of the day in UTC, or the exact time that the key has if the day was not changed. */
+/** Returns the end of the day in UTC. If the day was not changed, returns the exact time at which the key expires. */
 function expiryOf(day: string, known: string | undefined): string {
   return known?.startsWith(day) === true ? known : `${day}T23:59:59Z`;
 }

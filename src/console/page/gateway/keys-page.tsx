@@ -1,4 +1,4 @@
-/** The keys of the workspace: create, change, rotate, revoke. A secret is shown once, when it is made. */
+/** The keys of the workspace: create, change, rotate, revoke. A secret is shown only once, when the server makes it. */
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { defined } from '../../../base/index.ts';
@@ -37,8 +37,8 @@ export function KeysPage({ server }: { readonly server: Server }) {
       await work();
       editing.value = undefined;
       asked.value = undefined;
-      // If the page has rotated its own key, it has signed in again and has a new `Server`. The list is then read for
-      // the new `Server`, so it is not read here.
+      // If the page has rotated its own key, it has signed in again and has a new `Server`. `useLoaded` reads the list
+      // for the new `Server`, so the list is not read here.
       if (signedIn.value.kind === 'in' && signedIn.value.server === server) keys.reload();
     });
   const pathOf = ({ id }: ShownKey, more = '') => `/a2a/keys/${encodeURIComponent(id)}${more}`;
@@ -65,8 +65,8 @@ export function KeysPage({ server }: { readonly server: Server }) {
       const path = pathOf(key, '/rotate');
       const { secret } = await server.json(NewSecret, path, { method: 'POST', body: {} });
       made.value = { name: key.name, secret };
-      // The page continues with the new secret of its own key. Otherwise, it would be signed out before the secret is
-      // copied.
+      // The page continues with the new secret of its own key. Otherwise, the page would be signed out before the
+      // person can copy the secret.
       if (key.id === server.caller?.keyId) await enter(secret);
     });
 
@@ -154,8 +154,8 @@ export function KeysPage({ server }: { readonly server: Server }) {
 }
 
 /**
- * Returns the settings that differ. Only these settings are sent, because the caller may not be allowed to set the
- * others.
+ * Returns the settings that differ from those of the key. Only these settings are sent, because the caller may not be
+ * allowed to set the others.
  */
 function changesIn(key: ShownKey, settings: KeySettings): Partial<KeySettings> {
   const before: KeySettings = {
@@ -220,7 +220,7 @@ function Secret({ name, secret, onClose }: SecretProps) {
 }
 
 interface ConfirmProps {
-  /** The name of the key. The button shows it, because on a phone the column with the names is out of view. */
+  /** The name of the key. The button shows the name, because on a phone the column with the names is out of view. */
   readonly name: string;
   readonly what: 'rotate' | 'revoke';
   readonly busy: boolean;

@@ -20,7 +20,7 @@ function colourAt(index: number): string {
   return COLOURS[index % COLOURS.length] ?? '#888888';
 }
 
-/** Returns what fills the bars of a series. */
+/** Returns the fill of a series: its colour with its pattern. */
 export function fillAt(index: number, context: CanvasRenderingContext2D): CanvasPattern | string {
   const tile = document.createElement('canvas');
   tile.width = tile.height = SIZE;
@@ -41,7 +41,7 @@ function drawPattern(index: number, paint: CanvasRenderingContext2D): void {
     paint.lineTo(toX, toY);
     paint.stroke();
   };
-  // 0 is plain.
+  // Pattern 0 is only the colour.
   if (index === 1) line(-1, SIZE + 1, SIZE + 1, -1);
   else if (index === 2) paint.fillRect(2, 2, 3, 3);
   else if (index === 3) line(-1, -1, SIZE + 1, SIZE + 1);

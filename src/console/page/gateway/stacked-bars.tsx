@@ -1,4 +1,4 @@
-/** A chart of stacked bars, one bar for each day. The page also has a table with the sums of each group. */
+/** A chart of stacked bars, one bar for each day. The page also shows a table with the sums of each group. */
 import { useMemo } from 'preact/hooks';
 import uPlot from 'uplot';
 import { Chart, dayAxes, type ChartColours } from './chart.tsx';
@@ -18,7 +18,7 @@ export function StackedBars({ days, series, label, format }: Props) {
   const plan = useMemo(() => {
     const paths = uPlot.paths.bars?.({ size: [0.75, 64] });
     // Each bar starts at zero and ends at the sum of its own series and all series before it. So the highest bar is
-    // drawn first, and the lower bars are drawn over it.
+    // drawn first, and each lower bar covers the lower part of the bars before it.
     const stacked = sums(days, series)
       .map((values, index) => ({ values, index }))
       .toReversed();

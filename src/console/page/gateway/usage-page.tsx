@@ -42,7 +42,7 @@ const DIMENSIONS: Readonly<Record<Grouping, string>> = {
   workspace: 'day,workspace',
 };
 
-/** Stands for all workspaces, in the API too. */
+/** The value for all workspaces, on this page and in the API. */
 const ALL = '*';
 
 export function SpendingPage({ server }: { readonly server: Server }) {
@@ -118,7 +118,7 @@ interface WorkspaceProps {
   readonly onChange: (value: string) => void;
 }
 
-/** The choice of a workspace, for operators. It offers their own workspace, and those with usage in MAX_DAYS days. */
+/** Lets operators choose a workspace: their own, or one with usage in the last MAX_DAYS days. */
 function WorkspaceChoice({ server, own, value, onChange }: WorkspaceProps) {
   const found = useLoaded(
     (signal) => loadUsage(server, { ...lastDays(MAX_DAYS), by: 'workspace' }, signal),
@@ -136,7 +136,7 @@ function WorkspaceChoice({ server, own, value, onChange }: WorkspaceProps) {
   );
 }
 
-/** Returns the measure that was chosen, or the first measure of these rows if they do not have the chosen one. */
+/** Returns the chosen measure. If these rows do not have this measure, returns their first measure. */
 function measureIn(chosen: string, rows: readonly UsageItem[]): string {
   const [first = 'tokens', ...others] = measuresOf(rows);
   return others.includes(chosen) ? chosen : first;

@@ -1,4 +1,4 @@
-/** The filters of the inbox. They are in the address, except the search, which searches only the loaded tasks. */
+/** The filters of the inbox. All except the search are in the page's address. The search covers only loaded tasks. */
 import type { Signal } from '@preact/signals';
 import { Form, TextField } from '../parts/controls.tsx';
 import { ChoiceField, FilterButtons, TextFilter } from '../parts/filters.tsx';
@@ -10,7 +10,7 @@ const TIMES: Readonly<Record<string, readonly [label: string, ms: number]>> = {
   week: ['the last 7 days', 7 * 24 * HOUR],
 };
 
-/** Returns the time since which tasks are listed, or undefined for any time. */
+/** Returns the start of the chosen time range, or undefined if no range is chosen. */
 export function sinceOf(time: string): string | undefined {
   const known = Object.hasOwn(TIMES, time) ? TIMES[time] : undefined;
   return known && new Date(Date.now() - known[1]).toISOString();

@@ -72,7 +72,7 @@ function InboxOf({ server, path, agents, onAgentGone }: InboxProps) {
     if (error instanceof A2AError && error.httpStatus === 404) onAgentGone();
   }, [error, onAgentGone]);
 
-  // Without a choice, the page opens with the first group that has tasks.
+  // If the person has not chosen a group, the page shows the first group that has tasks.
   useEffect(() => {
     if (chosen !== undefined || !counts) return;
     const first = GROUP_NAMES.find((each) => counts[each] > 0) ?? 'needs-you';

@@ -48,7 +48,7 @@ export class MergedTasks {
   readonly #server: Server;
   readonly #filter: TaskFilter;
   readonly #sources: Source[];
-  /** The tasks of the next page that have been read. They are kept if the rest of the page cannot be read. */
+  /** The tasks of the next page that have been read. If an error ends `next`, the next call continues with them. */
   readonly #found: InboxTask[] = [];
   /** The number of tasks on all pages. It is 0 until the first page has been read. */
   total = 0;
@@ -108,8 +108,8 @@ const Inbox = z.object({
 });
 
 /**
- * Counts the tasks of each agent by state. At a gateway, this takes one request, and at an agent one request for each
- * state.
+ * Counts the tasks of each agent by state. This takes one request to a gateway, or one request for each state to an
+ * agent.
  */
 export async function countTasks(
   server: Server,
@@ -161,7 +161,7 @@ export async function markOfTasks(
     const { items } = await readInbox(server, filter, {}, signal);
     return JSON.stringify(items);
   }
-  // The task that has changed last comes first in a list of all states.
+  // A list of all states starts with the task that has changed last.
   const of = { agent: '', state: undefined, next: '' };
   const { tasks, totalSize } = await list(server, filter, of, { pageSize: 1, signal });
   const [newest] = tasks;

@@ -1,4 +1,4 @@
-/** One task in the inbox, with what a person can do with it. */
+/** One task in the inbox, with the buttons for its actions. */
 import { useSignal } from '@preact/signals';
 import { cleanLine } from '../../../display/index.ts';
 import { waitingCallsIn } from '../../../protocol/development-tool/index.ts';
@@ -40,7 +40,7 @@ export function TaskRow(props: RowProps) {
   const said = saidBy(task);
   const writes = mayWrite(server, agent);
 
-  /** Opens the field for an answer. A call is approved on the page of the task, which shows the whole call. */
+  /** Opens the field for an answer. If a call waits, opens the page of the task instead, which shows the whole call. */
   const ask = async () => {
     const client = await server.client(agent);
     const whole = await client.get(id, { extensions: EXTENSIONS });
@@ -111,7 +111,7 @@ function saidBy({ status: { message } }: Task): string {
   return message ? cleanLine(textOf(message.parts).slice(0, 2 * MAX_SAID)).slice(0, MAX_SAID) : '';
 }
 
-/** Returns the end of a long id, because time-ordered ids that were made in the same minute often start alike. */
+/** Returns only the end of a long id, because time-ordered ids of the same minute often have the same start. */
 function shortId(id: string): string {
   return id.length > 14 ? `…${id.slice(-8)}` : id;
 }

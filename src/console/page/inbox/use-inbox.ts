@@ -58,7 +58,7 @@ export function useInbox(server: Server, group: Group | undefined, filter: TaskF
     {
       everyMs: EVERY_MS,
       mark: (signal) => markOfTasks(server, filter, signal),
-      // A reload would remove the further pages from the screen.
+      // An automatic reload would remove the pages that `loadMore` has added.
       holds: later.length > 0,
     },
   );
@@ -112,7 +112,7 @@ export function useOpenings(
     // The list is useful without these texts, so a problem is not shown. After a problem, the loading stops.
     for (let count = 0; count < AT_ONCE; count++) work().catch(() => stop.abort());
     return () => stop.abort();
-    // `ids` changes when the list has other tasks.
+    // `ids` stands for `tasks`: it changes only when the list contains other tasks.
   }, [server, ids]);
   return openings;
 }

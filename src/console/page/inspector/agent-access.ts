@@ -11,7 +11,7 @@ import { RelayLine, RelayState } from '../../inspector/relay-format.ts';
 import { headersOf, type Server } from '../server/server.ts';
 import { leaveIfRefused } from '../server/sign-in.ts';
 
-/** A response, and all its headers that this page can know. `Response` hides some of them, such as Set-Cookie. */
+/** A response, and all of its headers that this page can know. `Response` hides some headers, such as Set-Cookie. */
 export interface SentResponse {
   readonly response: Response;
   readonly headers: readonly (readonly [string, string])[];
@@ -28,16 +28,17 @@ export interface AgentRequest {
 export interface AgentAccess {
   /** The address of the agent. */
   readonly address: string;
-  /** Headers for every request to a trusted address: the key of the person who is signed in. */
+  /** Headers with the key of the person who is signed in. Every request to a trusted address has these headers. */
   readonly keyHeaders: Readonly<Record<string, string>>;
   /** The names of headers that the server adds. The page does not know their values. */
   readonly addedHeaders: readonly string[];
-  /** Returns whether the address may get the headers of the person. */
+  /** Returns whether requests to the address may have `keyHeaders` and the headers that the person has entered. */
   trusts(url: string): boolean;
   /** Sends a request. Throws a ConnectionError `untrusted` if requests to this address are not allowed. */
   send(request: AgentRequest): Promise<SentResponse>;
   /**
-   * Asks the server to try an interface with gRPC, which a browser cannot use. Undefined if the server cannot do that.
+   * Asks the server to check a gRPC interface, because a browser cannot use gRPC. Undefined if the server cannot check
+   * it.
    */
   readonly tryGrpc:
     | ((
@@ -46,7 +47,7 @@ export interface AgentAccess {
         headers: HeaderSource | undefined,
       ) => Promise<AgentCheck>)
     | undefined;
-  /** Allows requests to another origin. Undefined if this page can never send them. */
+  /** Allows requests to another origin. Undefined if this page can never send requests to other origins. */
   readonly agree: ((origin: string) => Promise<void>) | undefined;
 }
 

@@ -21,7 +21,7 @@ export interface CallInput {
   readonly text: string;
   readonly taskId: string;
   readonly contextId: string;
-  /** For `replay`: the id of the last event that is known. Empty to subscribe from now on. */
+  /** For `replay`: the id of the last event that the person has. If empty, the agent sends only new events. */
   readonly after: string;
 }
 
@@ -31,7 +31,7 @@ export class TriedCall {
   readonly exchanges = signal<readonly RecordedExchange[]>([]);
   readonly running = signal(true);
   readonly error = signal<unknown>(undefined);
-  /** The last task id that the agent has sent. Before the agent has sent one, the id that the person has entered. */
+  /** The last task id that the agent has sent. Until the agent sends a task id, the id that the person has entered. */
   readonly taskId = signal('');
   readonly #stop = new AbortController();
 
@@ -71,7 +71,7 @@ export class TriedCall {
         return this.#see(await service.cancelTask({ id: taskId }, options));
       default: {
         const seq = seqOf(after);
-        // The event ids of other servers are not always numbers.
+        // The event ids of other servers are not always numbers. Such an id is sent as the header Last-Event-ID.
         const call =
           after === '' || seq !== undefined
             ? options

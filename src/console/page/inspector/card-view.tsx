@@ -8,7 +8,7 @@ import { FactRow } from '../parts/task-parts.tsx';
 import { LongText } from '../session/lines.tsx';
 import type { Inspection } from './inspection.ts';
 
-/** Maximum number of skills and other entries that are drawn. The JSON has them all. */
+/** Maximum number of skills and other entries that the page for people shows. The JSON has all entries. */
 const MAX_ENTRIES = 100;
 const FIRST_ROWS = 400;
 

@@ -1,4 +1,4 @@
-/** The results of the checks, with what each problem means and how to fix it, and the signatures of the card. */
+/** The results of the checks, with an explanation of each problem and of its fix, and the signatures of the card. */
 import {
   type AgentCheck,
   EXPLANATIONS,

@@ -4,7 +4,7 @@ import { isObject } from '../../../base/index.ts';
 const MAX_NAME = 160;
 
 /**
- * Returns a short description of an event of either version: its kind, and its state or the parts of its artifact.
+ * Returns a short description of an event of either protocol version: its kind, and its state or its artifact's parts.
  * Describes a JSON-RPC error by its code and its message. Returns the start of any other data unchanged.
  */
 export function nameOfEvent(data: string): string {

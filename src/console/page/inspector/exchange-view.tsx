@@ -45,7 +45,7 @@ interface EntryProps {
   readonly children: () => ComponentChildren;
 }
 
-/** An entry of a list. Its content is drawn only while the entry is open, because the list may be long. */
+/** An entry of a list. Draws its content only while the entry is open, because the list may be long. */
 function Entry({ summary, children }: EntryProps) {
   const open = useSignal(false);
   return (
@@ -98,7 +98,7 @@ function timing({ firstMs, endMs, size, eventCount, isStream }: RecordedExchange
 
 interface ExchangeProps {
   readonly exchange: RecordedExchange;
-  /** Adds a button to each event that has an id. */
+  /** Called with the id of an event when the person presses its button. If undefined, no event has a button. */
   readonly onReplay?: ((id: string) => void) | undefined;
 }
 
@@ -200,7 +200,7 @@ function formatted(text: string): string {
   }
 }
 
-/** `count` changes with each event, so that the new event is drawn. */
+/** Shows the events of a response. `count` changes with each event, so that the component is drawn again. */
 function Events({ exchange, count, onReplay }: ExchangeProps & { readonly count: number }) {
   const shown = useSignal(WINDOW);
   const { events } = exchange;

@@ -44,12 +44,12 @@ export class RecordedExchange {
   readonly requestHeaders: readonly ShownHeader[];
   readonly requestBody: string | undefined;
   readonly #since = performance.now();
-  /** Changes whenever the response does. */
+  /** Changes whenever a field of the response changes. */
   readonly version = signal(0);
   status: number | undefined;
   statusText = '';
   headers: readonly ShownHeader[] = [];
-  /** Milliseconds until the response started, and until it ended. */
+  /** Milliseconds from the start of the request to the start of the response, and to the end of the response. */
   firstMs: number | undefined;
   endMs: number | undefined;
   /** The number of bytes of the body, including those that are not kept. */
@@ -130,8 +130,8 @@ export class ExchangeLog {
   #last = 0;
 
   /**
-   * Returns a `fetch` that records what it sends and receives. `secrets` are the names of headers, in lower case, whose
-   * values the person wants to hide. `onSent` is called with each exchange.
+   * Returns a `fetch` function that records what it sends and receives. `secrets` are the names of headers, in lower
+   * case, whose values the person wants to hide. `onSent` is called with each exchange.
    */
   fetchThrough(
     access: AgentAccess,
@@ -177,7 +177,7 @@ export class ExchangeLog {
   }
 }
 
-/** Returns why an exchange ended early. A stream that the person stops is not a problem of the agent. */
+/** Returns why an exchange ended early. If the person has stopped it, this is not a problem of the agent. */
 function problemOf(error: unknown): string {
   const stopped = error instanceof ConnectionError && error.reason === 'closed';
   return stopped || error instanceof DOMException ? 'stopped' : reasonOf(error);

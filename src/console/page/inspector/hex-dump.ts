@@ -2,7 +2,7 @@
 const MAX_BYTES = 65_536;
 const PER_ROW = 16;
 
-/** Returns bytes as rows of their position, their values in hexadecimal, and the printable ASCII characters. */
+/** Returns rows of text. Each row has a position, and its bytes in hexadecimal and as ASCII characters. */
 export function hexDump(bytes: Uint8Array): string {
   const rows: string[] = [];
   const length = Math.min(bytes.length, MAX_BYTES);

@@ -1,4 +1,4 @@
-/** The inspection of one agent: its card in both versions, the checks, and the requests that the person sends. */
+/** The inspection of one agent: its card in both protocol versions, the checks, and the requests of the person. */
 import { batch, signal } from '@preact/signals';
 import {
   type ConnectOptions,
@@ -32,7 +32,7 @@ const MAX_BYTES = 8 * 2 ** 20;
 
 /** A header that the person has entered. */
 export interface OwnHeader {
-  /** In lower case. */
+  /** The name in lower case. */
   readonly name: string;
   readonly value: string;
   readonly secret: boolean;
@@ -112,7 +112,7 @@ export class Inspection {
     };
   }
 
-  /** Reads the card and checks the agent. A later call replaces an earlier one. */
+  /** Reads the card and checks the agent. If it is called again, the results of the earlier call are ignored. */
   async inspect(): Promise<void> {
     const round = ++this.#round;
     const isCurrent = () => round === this.#round;
@@ -134,7 +134,7 @@ export class Inspection {
           problems.push(error);
         }
       }
-      // An agent may have a card for one of the versions only.
+      // An agent may have a card for only one of the versions. This is not an error.
       if (this.cards.value.size === 0) throw problems[0];
       await this.#check(isCurrent);
     } catch (error) {

@@ -1,4 +1,4 @@
-/** The inspector: the card of an agent with checks, and requests to it with all that is sent and received. */
+/** The inspector: the card of an agent with checks, and requests to the agent with all that is sent and received. */
 import { useComputed } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
@@ -20,7 +20,7 @@ import { PageButton } from '../parts/controls.tsx';
 
 const VIEWS = { card: 'Card', checks: 'Checks', try: 'Send', requests: 'Requests' };
 
-/** The path has the name of an agent behind the gateway, or nothing for the server itself. */
+/** `path` contains the name of an agent behind the gateway, or is empty for the server itself. */
 export function InspectorPage({ server, path: [agent = ''] }: PageProps) {
   return (
     <div class="inspector">
@@ -46,7 +46,7 @@ function Relayed({ server }: { readonly server: Server }) {
   return access.value ? <Inspected access={access.value} agent="" /> : null;
 }
 
-/** A gateway can inspect only itself and the agents behind it. Otherwise, it would fetch any URL for its callers. */
+/** A gateway can inspect only itself and the agents behind it, because it must not fetch any URL for its callers. */
 function AgentChoice({ server, agent }: { readonly server: Server; readonly agent: string }) {
   const loaded = useLoaded((signal) => server.agentNames(signal), [server]);
   const names = new Set([...(loaded.value ?? []), ...(agent === '' ? [] : [agent])]);

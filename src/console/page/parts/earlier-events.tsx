@@ -1,4 +1,4 @@
-/** A button that draws more of the events before the newest ones. */
+/** A button that shows more of the earlier events in a list of the newest events. */
 import type { Signal } from '@preact/signals';
 import { PageButton } from './controls.tsx';
 

@@ -64,7 +64,7 @@ export function TextFilter({ label, value, type = 'text', onChange }: TextProps)
 }
 
 interface ButtonProps {
-  /** Whether a filter is set. If so, there is a button that clears the filters. */
+  /** Whether a filter is set. If true, there is a button that clears the filters. */
   readonly isFiltered: boolean;
   readonly onClear: () => void;
   readonly onReload: () => void;

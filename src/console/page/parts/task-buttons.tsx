@@ -1,4 +1,4 @@
-/** What a person can do with any task: cancel it, or send its first message again after it has ended. */
+/** The buttons for any task: one cancels the task, and the other sends its first message again after it has ended. */
 import { isTerminal, type TaskState } from '../../../protocol/index.ts';
 import { goTo, hrefOf } from '../server/route.ts';
 import type { Server } from '../server/server.ts';

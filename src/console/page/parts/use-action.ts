@@ -1,4 +1,4 @@
-/** An action of the person on a page: whether it is in progress, and the problem if it failed. */
+/** The state of a person's action on a page: whether it is in progress, and the problem if it failed. */
 import { useSignal } from '@preact/signals';
 import { leaveIfRefused } from '../server/sign-in.ts';
 
@@ -6,8 +6,8 @@ export interface PageAction {
   readonly busy: boolean;
   readonly problem: unknown;
   /**
-   * Starts the work, unless other work is in progress. If it fails, sets `problem`, or asks for another key if the
-   * server refused the current key.
+   * Starts the work, unless other work is in progress. If the work fails, sets `problem`. If it fails because the
+   * server refused the current key, asks for another key instead.
    */
   readonly run: (work: () => Promise<unknown>) => void;
   /** Forgets the problem. */

@@ -5,7 +5,7 @@ import { retryMs, whileHidden } from '../server/polling.ts';
 import { leaveIfRefused } from '../server/sign-in.ts';
 
 export interface LoadedData<T> {
-  /** The data for the current inputs. It is kept while newer data is loaded, and if that load fails. */
+  /** The data for the current inputs. While newer data is loaded, and if its load fails, this is the older data. */
   readonly value: T | undefined;
   readonly error: unknown;
   readonly loading: boolean;
@@ -15,14 +15,14 @@ export interface LoadedData<T> {
 }
 
 interface Options {
-  /** Loads the data again after this time, while the page is visible. */
+  /** Loads the data again after this time in milliseconds, while the page is visible. */
   readonly everyMs?: number;
   /**
-   * A short request whose result changes with the data. If it is given, `everyMs` loads the data again only after the
-   * result has changed, or after a problem.
+   * A short request whose result changes with the data. If `mark` is given, it is called every `everyMs`. The data is
+   * loaded again only if the result of `mark` has changed, or after a problem.
    */
   readonly mark?: (signal: AbortSignal) => Promise<string>;
-  /** If true, newer data is not loaded automatically. `outdated` becomes true instead. */
+  /** If true, newer data is not loaded automatically, but `outdated` becomes true. */
   readonly holds?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** A table that may be wider than the screen. Then it scrolls, also with the keyboard. */
+/** A table that scrolls, also with the keyboard, if it is wider than the screen. */
 import type { ComponentChildren } from 'preact';
 
 interface Props {

@@ -5,14 +5,14 @@
  */
 import { A2AError } from '../../../protocol/index.ts';
 
-/** Minimum wait after a problem that may pass. */
+/** Minimum wait after a temporary problem. */
 const RETRY_MS = 5000;
-/** Maximum wait, even if the server asks for a longer one, so that the page recovers soon after the server does. */
+/** Maximum wait, even if the server asks for a longer one. So the page continues soon after the server recovers. */
 const MAX_RETRY_MS = 60_000;
 
 /**
- * Returns how long to wait after this problem: as long as the server asks for, but at least RETRY_MS and at most
- * MAX_RETRY_MS.
+ * Returns the time to wait after this problem, in milliseconds: the time that the server asks for, but at least
+ * RETRY_MS and at most MAX_RETRY_MS.
  */
 export function retryMs(error: unknown): number {
   const { retryAfterSeconds = 0 } = error instanceof A2AError ? error.detail : {};

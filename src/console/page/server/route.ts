@@ -1,6 +1,6 @@
 /**
- * The place in the page, which is in the fragment of its address: `#/tasks/ID?agent=NAME`. So a place can be bookmarked
- * and the browser's Back works, and the server serves one file for all places.
+ * The place that the page shows. The fragment of the page's address contains the place: `#/tasks/ID?agent=NAME`. So a
+ * place can be bookmarked, the browser's Back works, and the server serves one file for all places.
  */
 import { signal } from '@preact/signals';
 
@@ -11,7 +11,7 @@ export interface Route {
 }
 
 export const route = signal(routeIn(location.hash));
-/** The fragment that `route` was read from. The browser reports a change of the fragment only later. */
+/** The fragment that `route` was read from. It may be outdated, because `hashchange` comes after the change. */
 let readFrom = location.hash;
 
 addEventListener('hashchange', () => {
@@ -60,8 +60,8 @@ export function goTo(href: string, { replace = false } = {}): void {
 }
 
 /**
- * Changes the query of a place, unless the person has left it. The query is read from the address, because a link that
- * was followed just now may have changed it already.
+ * Changes the query of a place, unless the person has left the place. The query is read from the address, because the
+ * person may just have followed a link that has changed the query.
  */
 export function changeQuery(
   path: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * The server of this page, for a person who is signed in. The page is a client like any other: it uses A2A, and the
- * documented endpoints beside it.
+ * The server of this page, for a person who is signed in. The page is a client like any other: it uses A2A and the
+ * other documented endpoints of the server.
  */
 import * as z from 'zod';
 import { isObject } from '../../../base/index.ts';
@@ -126,7 +126,7 @@ export async function signIn(key: string | undefined): Promise<Server> {
     const caller = await new Server(key, client).json(SignedInCaller, '/a2a/caller');
     return new Server(key, client, caller);
   }
-  // These requests check that the server accepts the token.
+  // These requests only check that the server accepts the token.
   if (SERVER_KIND === 'inspector') await new Server(key, client).ask('/inspector');
   else await client.list({ pageSize: 1 }, { extensions: EXTENSIONS });
   return new Server(key, client);
@@ -141,7 +141,7 @@ export function headersOf(key: string | undefined): Record<string, string> {
   return key === undefined ? {} : { authorization: `Bearer ${key}` };
 }
 
-/** Returns the message of an error response: `{"error": "…"}` of the gateway, or `{"error": {"message": "…"}}`. */
+/** Returns the message of an error response: the text `error` or `message`, or the `message` of an `error` object. */
 async function reasonIn(response: Response): Promise<string> {
   const text = await response.text().catch(() => '');
   try {

@@ -31,7 +31,7 @@ export async function begin(): Promise<void> {
   }
 }
 
-/** Signs in with this key. Throws every error except a refusal of the key. */
+/** Signs in with this key. If the server refuses the key, asks for another key. Throws any other error. */
 export async function enter(key: string | undefined): Promise<void> {
   // Keys contain only printable ASCII. A browser refuses to send most other characters in a header, such as the "…" at
   // the end of a shortened key in the list.
@@ -49,13 +49,13 @@ export async function enter(key: string | undefined): Promise<void> {
   }
 }
 
-/** Forgets the key. */
+/** Forgets the key and asks for another one. `why` is shown to the person. */
 export function leave(why = ''): void {
   remembered('token').value = undefined;
   signedIn.value = { kind: 'out', why };
 }
 
-/** Returns whether the error means that the server refuses the current key. If so, asks for another key. */
+/** If the error means that the server refuses the current key, asks for another key and returns true. */
 export function leaveIfRefused(error: unknown): boolean {
   if (!isRefused(error)) return false;
   leave('The server no longer accepts this key.');

@@ -17,18 +17,18 @@ const RawPage = z.object({
 });
 type RawPage = z.infer<typeof RawPage>;
 
-/** A task, and the agent behind the gateway that it belongs to. The name is empty for the server itself. */
+/** A task, and the name of its agent behind the gateway. The name is empty if the task belongs to the server itself. */
 export interface TaskPlace {
   readonly agent: string;
   readonly taskId: string;
 }
 
-/** An entry of the log as it is sent to a client. */
+/** An entry of the log, in the format of one protocol version. */
 export type RawEntry = RawPage['events'][number];
 
 interface LogQuery extends TaskPlace {
   readonly version: ProtocolVersion;
-  /** The sequence number of the last entry that is known. */
+  /** The sequence number of the last entry that the page already has. */
   readonly after: number;
   readonly limit?: number;
   readonly signal?: AbortSignal | undefined;

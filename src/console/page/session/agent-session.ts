@@ -1,7 +1,7 @@
 /**
- * Presents a conversation with an agent as a live session with one client, this page. So the page shows an agent of
- * `serve` in the same way as a live session. To the agent, the page is an ordinary A2A client: it sends messages and
- * follows tasks.
+ * Presents a conversation with an A2A agent as a live session with one client, which is this page. So the page shows a
+ * conversation with any agent in the same way as a live session. To the agent, the page is an ordinary A2A client: it
+ * sends messages and follows tasks.
  */
 import { reasonOf } from '../../../base/index.ts';
 import { connect, type AgentClient, type AgentStream } from '../../../client/index.ts';
@@ -36,7 +36,7 @@ export interface AgentSessionOptions {
   readonly name: string;
   /** The id of the last task that this tab has shown, or undefined for a new conversation. */
   readonly taskId: string | undefined;
-  /** Called with the id of the task that is shown first, and of each task that the conversation continues in. */
+  /** Called with the task's id when the page shows a task: the first task, and each later task of the conversation. */
   readonly onTask: (taskId: string) => void;
 }
 
@@ -214,7 +214,7 @@ class AgentSession implements LiveSession {
     this.#feed.give(this.#items.snapshot(task, this.#seq));
   }
 
-  /** Shows what an event adds to the artifacts. A message adds nothing here, because `#take` has already shown it. */
+  /** Shows what an event adds to the artifacts. Ignores a Message, because `#take` has already shown it. */
   #add(event: StreamEvent): void {
     const added = event.kind === 'message' ? undefined : this.#items.addedBy(event, uuidv7());
     if (added) this.#give(added);

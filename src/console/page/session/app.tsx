@@ -1,5 +1,5 @@
 /**
- * The page of a session. It shows the session, the progress and failure of joining, and the form that asks for a token.
+ * The page of a session. It shows the session, the progress or failure of joining, or the form that asks for a token.
  */
 import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
@@ -34,7 +34,7 @@ export async function start(): Promise<void> {
     await redeemTicket();
     await join(remembered('token').value);
   } catch (error) {
-    // If the server has refused something here, it was the ticket. A refused token is handled by `join`.
+    // `join` handles the refusal of a token. So a refusal here is the refusal of the ticket.
     const why = 'This link has already been used, or it has expired.';
     screen.value = isRefused(error)
       ? { kind: 'token', why }
@@ -56,7 +56,7 @@ async function join(token: string | undefined, seen?: number): Promise<void> {
   }
 }
 
-/** Asks for a token, because the server has refused this one. */
+/** Asks for a token, because the server has refused the token `refused`, or requires one if it is undefined. */
 function askForToken(refused: string | undefined): void {
   remembered('token').value = undefined;
   const why = refused === undefined ? '' : 'This access was revoked, or it has expired.';

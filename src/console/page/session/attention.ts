@@ -45,7 +45,7 @@ function tell(attention: Attention, folder: string): void {
       notification.close();
     });
   } catch {
-    // Chrome on Android allows notifications only from a service worker. There, the setting `notify` can be used
-    // instead.
+    // Chrome on Android allows notifications only from a service worker. On such a device, the person can use the
+    // setting `notify` instead.
   }
 }

@@ -2,7 +2,7 @@
 import type { ConfirmationOption } from '../../../protocol/development-tool/index.ts';
 import { OPTION } from '../../../protocol/schema-free/index.ts';
 
-/** The classes of the buttons for the two usual answers. */
+/** The CSS classes of the buttons for the two usual answers: allow once, and reject. */
 const USUAL: ReadonlyMap<string, string> = new Map([
   [OPTION.once, 'allow'],
   [OPTION.cancel, 'reject'],
@@ -14,14 +14,15 @@ export function usualFirst(options: readonly ConfirmationOption[]): Confirmation
   return [...options.filter(isUsual), ...options.filter((option) => !isUsual(option))];
 }
 
-/** Returns the class of the option's button. */
+/** Returns the CSS class of the option's button. */
 export function lookOf({ id }: ConfirmationOption): string {
   return USUAL.get(id) ?? 'other-option';
 }
 
 /**
- * Returns the key from 1 to 9 that chooses the option, or undefined if it has none. The keys have the order of
- * `options`, as in the terminal, so that a number means the same option on every display. The button shows its key.
+ * Returns the key from 1 to 9 that chooses the option, or undefined if the option has no key. The keys follow the
+ * order of `options`, as in the terminal, so that a number means the same option on every display. The button shows its
+ * key.
  */
 export function shortcutOf(
   options: readonly ConfirmationOption[],

@@ -15,17 +15,17 @@ import { ChangeView, countsOf, LongText } from './lines.tsx';
 import { Markdown } from './markdown.tsx';
 import { PartView } from './part-view.tsx';
 
-/** Number of rows of an output, a change and a prompt that are drawn until the person asks for more. */
+/** Number of rows of an output, of a change and of a prompt that are drawn before the person asks for more. */
 const OUTPUT_ROWS = 12;
 const DIFF_ROWS = 40;
 const PROMPT_ROWS = 60;
-/** Of live output, the last LIVE_ROWS rows of the last LIVE_CHARS characters are drawn. */
+/** Live output is cut to its last LIVE_CHARS characters. The last LIVE_ROWS rows of them are drawn. */
 const LIVE_CHARS = 4000;
 const LIVE_ROWS = 12;
 
 /**
- * The clients of the session. `unnamed` is the name for this client, and for a sender that the session does not name.
- * Default: You.
+ * The clients of the session. `unnamed` is shown as the sender for this client's own messages, and for a sender without
+ * a name in the session. Default: You.
  */
 export interface Senders extends Company {
   readonly unnamed?: string | undefined;

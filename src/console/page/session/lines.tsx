@@ -1,6 +1,6 @@
 /**
- * Draws long texts and changes in slices. A slice is drawn when the person asks for it, so that a text of any size does
- * not block the page. Nothing is left out.
+ * Draws long texts and file changes in slices. Each further slice is drawn when the person asks for it. So a text of
+ * any size does not block the page, and the person can see all of it.
  */
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
@@ -15,7 +15,7 @@ import { largeChange, MAX_ROW, rowEnd } from './long-text.ts';
  * new content if there is no diff.
  */
 const LARGE = 400_000;
-/** Maximum length of a slice of a text. Its last row may exceed this. */
+/** Maximum number of characters of a slice of a text. The last row of a slice may exceed this limit. */
 const SLICE_CHARS = 60_000;
 /** Each slice may have GROWTH times as many rows as the slice before it, but at most MAX_SLICE. */
 const GROWTH = 4;

@@ -1,4 +1,4 @@
-/** Decides which part of a long text is one row, and how a large change is shown. */
+/** Decides where the rows of a long text end, and how a large file change is shown. */
 import { cutText } from '../../../base/index.ts';
 import type { FileDiff } from '../../../protocol/development-tool/index.ts';
 import {
@@ -26,15 +26,15 @@ interface LargeChange {
   /** The text of `kind`: the server's diff, or the whole new content. */
   readonly text: string;
   readonly kind: 'diff' | 'content';
-  /** What else changes, such as the mode of the file. If `kind` is `diff`, the text contains it. */
+  /** What else changes, such as the mode of the file. Empty if `kind` is `diff`, because the diff contains this. */
   readonly notes: readonly string[];
   /** Whether the text contains the whole change. The server leaves out a part of a very large change. */
   readonly complete: boolean;
 }
 
 /**
- * Returns how a change is shown without a comparison of its lines. If the server has sent no diff, or only a note that
- * there are too many differences, the new content is shown.
+ * Returns how a file change is shown without a comparison of its lines: as the server's diff or as the new content. The
+ * new content is shown if the server has sent no diff, or only a note that there are too many differences.
  */
 export function largeChange({ formatted_diff: diff = '', new_content }: FileDiff): LargeChange {
   const whole = !isShortened(new_content);

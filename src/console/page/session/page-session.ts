@@ -36,8 +36,8 @@ export const HAS_QUEUE = SERVER_KIND === 'live';
 export class PageSession {
   readonly session: LiveSession;
   /**
-   * The number of the newest entries that the page had already shown before it loaded all earlier messages. 0 if the
-   * earlier messages were not requested.
+   * How many entries the page had shown before it loaded all earlier messages. These are the newest entries now. 0 if
+   * the page has not loaded all messages.
    */
   readonly seen: number;
   readonly state = signal<SessionState>(INITIAL);
@@ -94,9 +94,9 @@ export class PageSession {
   }
 
   /**
-   * Sends the text of the prompt field. Without a queue, throws A2AError while a turn runs. An agent takes a text as the
-   * answer to all its waiting calls, but the dialog shows only one of them. So while calls wait, the text is sent only
-   * if it can be the answer to a single question.
+   * Sends the text of the prompt field. Without a queue, throws A2AError while a turn runs. An agent takes a text as
+   * the answer to all its waiting calls, but the dialog shows only one of them. So while calls wait, the text is sent
+   * only if it can be the answer to a single question.
    */
   async prompt(text: string): Promise<void> {
     const [entry, ...others] = HAS_QUEUE ? [] : waitingCalls(this.#latest);

@@ -1,6 +1,6 @@
 /**
  * Draws a file or data of a message. A peer chooses the content, so the bytes of a file are never opened in the page.
- * They are saved, with a type that no browser runs.
+ * The person can only save the file, and the page gives it a media type that no browser runs.
  */
 import { useMemo } from 'preact/hooks';
 import { cleanLine, type ShownPart } from '../../../display/index.ts';
@@ -10,7 +10,7 @@ import { SafeLink } from './markdown.tsx';
 import { PageButton } from '../parts/controls.tsx';
 
 const DATA_ROWS = 60;
-/** Data with more lines than this is folded. */
+/** Data with more rows than this is folded at first. */
 const OPEN_ROWS = 12;
 const MAX_NAME = 120;
 

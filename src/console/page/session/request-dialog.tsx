@@ -1,8 +1,8 @@
 /**
  * The dialog that asks about a call. It shows the whole call, with invisible characters as symbols, and a button for
- * each option. It does not take the focus from a field, because the person may start to type there. Its buttons work
- * only after it has been on the screen for OPENING_MS without a key press. So a tap or a key that was meant for
- * something else usually answers nothing.
+ * each option. The dialog does not take the focus from a field, because the person may be typing there. Its buttons
+ * work only after the dialog has been on the screen for OPENING_MS without a key press. So a tap or a key that was
+ * meant for something else usually does not answer the question.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useSignal } from '@preact/signals';

@@ -1,6 +1,6 @@
 /** Determines which entries of a long transcript are in the document. */
 
-/** Number of entries by which the window moves. Also its size while the newest entries are followed. */
+/** Number of entries by which the window moves. Also the size of the window while it follows the newest entries. */
 export const STEP = 60;
 /** Maximum number of entries in the window. */
 export const MAX_WINDOW = 180;
@@ -12,8 +12,8 @@ export interface Window {
 }
 
 /**
- * Returns the window that starts at the entry `start`, or earlier if fewer than STEP entries would follow. If `start`
- * is undefined, the window has the last STEP entries.
+ * Returns the window that starts at the entry `start`. The window starts earlier if it would have fewer than STEP
+ * entries. If `start` is undefined, the window has the last STEP entries.
  */
 export function windowOf(start: number | undefined, count: number): Window {
   const newest = Math.max(0, count - STEP);

@@ -13,7 +13,7 @@ import { startAbove, startBelow, STEP, windowOf } from './transcript-window.ts';
 
 /** Distance from an end of the window, in pixels, at which the window moves. */
 const NEAR_END = 600;
-/** Distance from the bottom, in pixels, within which new entries are followed. */
+/** Distance from the bottom, in pixels, within which the transcript scrolls to new entries. */
 const AT_BOTTOM = 48;
 
 function entryAt({ log }: SessionState, index: number): Entry | undefined {
@@ -26,7 +26,7 @@ export interface Shown {
   readonly state: ReadonlySignal<SessionState>;
   readonly session: { readonly self: LiveClient };
   /**
-   * The number of entries that were on the page before it loaded all earlier messages. 0 if the page has not loaded all
+   * How many entries the page had shown before it loaded all earlier messages. 0 if the page has not loaded all
    * messages.
    */
   readonly seen: number;
@@ -34,9 +34,9 @@ export interface Shown {
 
 interface Props {
   readonly store: Shown;
-  /** Called when the person asks for the messages that have not been loaded. */
+  /** Called when the person asks for the earlier messages, which the page has not loaded. */
   readonly onLoadAll?: () => void;
-  /** The name for this client, and for a sender that the log does not name. Default: You. */
+  /** Shown as the sender for this client's own messages, and for a sender without a name in the log. Default: You. */
   readonly unnamed?: string;
   /** What is shown if there are no entries. */
   readonly empty: ComponentChildren;
@@ -44,16 +44,16 @@ interface Props {
 
 export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  /** Whether the newest entries are followed. */
+  /** Whether the transcript scrolls to each new entry. */
   const follows = useRef(true);
   /** The entry at the top of the screen and its position, so that it stays there when the window moves. */
   const anchor = useRef<{ readonly id: string; readonly top: number } | undefined>(undefined);
   const away = useSignal(false);
-  /** The index of the first entry in the document. Undefined while the newest entries are followed. */
+  /** The index of the first entry in the document. Undefined while the transcript scrolls to each new entry. */
   const firstShown = useSignal<number | undefined>(undefined);
   const state = store.state.value;
   const count = state.log.finished.length + state.log.open.length;
-  // After the page has loaded all earlier messages, the entry that was the first one before stays on the screen.
+  // After the page has loaded all earlier messages, the entry that was first before the load stays on the screen.
   const resumes = useRef(store.seen);
   if (resumes.current > 0 && count > 0) {
     const first = Math.max(0, count - resumes.current);
@@ -130,7 +130,7 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
     }
   });
 
-  // The keyboard of a phone, and a dialog that opens, change the height of the box.
+  // The height of the box changes when the keyboard of a phone appears, or when a dialog opens.
   useLayoutEffect(() => {
     const { current } = box;
     if (!current) return undefined;
@@ -185,7 +185,7 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
           </article>
         ))}
       </div>
-      {/* Outside of the scrolled box, because the window moves when the person scrolls up to a button at its start. */}
+      {/* Outside of the scrolled box, because scrolling up to a button in the box would move the window. */}
       {away.value && start > 0 ? (
         <PageButton class="jump start" onClick={toStart}>
           ↑ Go to the start

@@ -1,4 +1,4 @@
-/** A task with its whole log, which is followed while the page shows it. */
+/** A task with its whole log. While the page shows the task, `follow` reads its new events. */
 import { signal } from '@preact/signals';
 import { rest } from '../../../base/index.ts';
 import type { LiveRole } from '../../../live/client/index.ts';
@@ -14,8 +14,8 @@ import { PastStates } from './past-states.ts';
 import { TaskSession } from './task-session.ts';
 
 /**
- * Times until the log is read again: after a stream has ended, while the task waits for an answer, and after the task
- * has ended. Some agents continue a task that has ended.
+ * Pauses before the log is read again, in milliseconds: after a stream has ended, while the task waits for an answer,
+ * and after the task has ended. Some agents continue a task that has ended.
  */
 const SOON_MS = 500;
 const WAITING_MS = 10_000;
@@ -27,10 +27,10 @@ export class OpenTask {
   /** The newest state of the task, and the answers to the task's questions. */
   readonly newest: PageSession;
   readonly past: PastStates;
-  /** The number of events that are loaded. It is changed after the events were added to `past`. */
+  /** The number of events that are loaded. Updated after the events are added to `past`. */
   readonly count = signal(0);
   readonly error = signal<unknown>(undefined);
-  /** The raw events of each version, as far as they are loaded. */
+  /** The raw events that are loaded, by protocol version. */
   readonly raw = new Map<ProtocolVersion, RawEntry[]>();
   readonly #stop = new AbortController();
   /** Ends the pause before the log is read again. */
@@ -55,7 +55,7 @@ export class OpenTask {
     return this.past.entries.at(-1)?.seq ?? 0;
   }
 
-  /** Reads the log, and follows the task until `close`. After a problem, tries again. Must be called only once. */
+  /** Reads the log and the stream of the task until `close`. After an error, tries again. Must be called only once. */
   async follow(): Promise<void> {
     const { signal: stopped } = this.#stop;
     while (!stopped.aborted) {
@@ -79,7 +79,7 @@ export class OpenTask {
     return state !== undefined && isTerminal(state);
   }
 
-  /** Reads the log again at once, unless the log or the stream is being read. */
+  /** Ends the pause before the next read of the log. Has no effect while the log or the stream is being read. */
   readNow(): void {
     this.#endPause();
   }
@@ -88,7 +88,7 @@ export class OpenTask {
     this.#stop.abort();
   }
 
-  /** Reads the raw events of a version that are not loaded yet. Returns all loaded raw events of this version. */
+  /** Loads the missing raw events of a protocol version. Returns all raw events of this version. */
   async rawEvents(version: ProtocolVersion): Promise<readonly RawEntry[]> {
     const known = this.raw.get(version) ?? [];
     this.raw.set(version, known);

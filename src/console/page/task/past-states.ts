@@ -1,6 +1,6 @@
 /**
- * Computes what the page shows of a task after each of its events. A state in the past is computed from the nearest
- * earlier state that was kept, so that the slider is fast in a long log.
+ * Computes what the page shows of a task after each of its events. Every KEEP_EVERY-th state is kept. The other states
+ * are computed from the nearest earlier kept state, so that the slider is fast in a long log.
  */
 import { INITIAL, type SessionAction, type SessionState } from '../../../display/index.ts';
 import { reduceState } from '../../../display/state/index.ts';
@@ -8,7 +8,7 @@ import type { LiveClient } from '../../../live/client/index.ts';
 import { fold, type LogEntry, type Task } from '../../../protocol/index.ts';
 import { TaskItems } from '../session/task-items.ts';
 
-/** The number of events between two states that are kept. */
+/** The number of events between two kept states. */
 const KEEP_EVERY = 200;
 
 export class PastStates {

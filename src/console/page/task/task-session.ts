@@ -1,6 +1,6 @@
 /**
- * Presents a task as a live session with this page as its only client, so that the page can use the dialog of live
- * sessions for the task's questions.
+ * Presents a task as a live session whose only client is this page. So the page can show the task's questions in the
+ * dialog of live sessions.
  */
 import type { LiveClient, LiveItem, LiveRole, LiveSession } from '../../../live/client/index.ts';
 import type { ToolCallConfirmation } from '../../../protocol/development-tool/index.ts';
@@ -39,7 +39,7 @@ export class TaskSession implements LiveSession {
     await this.#send([{ kind: 'data', data: { ...confirmation } }]);
   }
 
-  /** Calls `onSent` also if the task refuses the message, because another client may have answered first. */
+  /** Calls `onSent` even if the task refuses the message, because another client may have answered first. */
   async #send(parts: readonly Part[]): Promise<void> {
     await sendToTask(this.#server, this.#place, parts).finally(this.#onSent);
   }

@@ -15,8 +15,8 @@ const KINDS: Readonly<Record<SpanKind, string>> = {
 interface TimelineProps {
   readonly entries: readonly LogEntry[];
   /**
-   * Whether the log of the task has later entries. If so, the timeline ends at the last of `entries`. Otherwise, the
-   * timeline of a task that has not ended lasts until now.
+   * Whether the log of the task has later entries. If true, the timeline ends at the last of `entries`. If false, the
+   * timeline of an unfinished task ends now.
    */
   readonly isPast: boolean;
 }

@@ -48,8 +48,8 @@ class Spans {
 }
 
 /**
- * Returns the timeline of a log, or undefined if the log has no times. The timeline of a task that has not ended lasts
- * until `now`, or until the last event if `now` is undefined.
+ * Returns the timeline of a log, or undefined if the log has no times. The timeline of an unfinished task ends at
+ * `now`, or at the last event if `now` is undefined.
  */
 export function timelineOf(
   entries: readonly LogEntry[],

@@ -155,7 +155,7 @@ async function* events(head: Head, chunks: AsyncIterable<FullChunk>): AsyncGener
         }
         if (chunk.text !== '' && head.thoughts === 'full')
           yield change({ type: 'thinking_delta', thinking: chunk.text });
-        // The vendor's data is always in the last chunk of a block (agent/models/provider.ts).
+        // The vendor's data, such as a signature, is always in the last chunk of a block (agent/models/provider.ts).
         if (chunk.provider !== undefined) yield* close(chunk.provider);
         break;
       }

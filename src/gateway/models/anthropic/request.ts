@@ -163,7 +163,7 @@ function changedTools({ tools, messages }: CountBody): readonly AnthropicTool[] 
     if (tool.type === 'tool_definition') {
       const { definition } = tool;
       const { name = '' } = definition;
-      // A new definition replaces an earlier tool of this name, also a removed one.
+      // A new definition replaces an earlier tool of this name, even if this tool was removed.
       all = [...all.filter((other) => name === '' || other.name !== name), definition];
       removed.delete(name);
     } else if (block.type === 'tool_removal') removed.add(tool.name);

@@ -16,7 +16,10 @@ const REASONS = {
   other: 'OTHER',
 } as const satisfies Readonly<Record<FinishReason, string>>;
 
-/** Returns the fields of an answer that are known before it starts. With `thoughts`, the client gets the thoughts. */
+/**
+ * Returns the fields of an answer that are known before it starts. If `thoughts` is true, the client gets the model's
+ * thoughts.
+ */
 export function headOf(model: string, thoughts: boolean) {
   return { model, responseId: randomUUIDv7(), thoughts };
 }
@@ -53,8 +56,8 @@ export async function* answers(
 }
 
 /**
- * Adds a part. Joins it with the last part if both are pieces of the same text. A part with a signature is complete, so
- * nothing is joined to it.
+ * Adds a part. Joins it with the previous part if both are pieces of the same text. A part with a signature is
+ * complete, so nothing is joined to it.
  */
 function append(parts: JsonObject[], part: JsonObject): void {
   const last = parts.at(-1);

@@ -95,9 +95,9 @@ function pathOf(model: string): string {
 }
 
 /**
- * Removes the signatures that the gateway created for other vendors' models, and the thoughts that have such a
- * signature, because Google refuses them. A call gets a placeholder instead of such a signature. Returns no content if
- * no part remains.
+ * Removes the signatures that the gateway created for other vendors' models, because Google refuses them. Also removes
+ * the thoughts with such a signature. A function call gets a placeholder instead of its removed signature. Returns an
+ * empty list if no part remains.
  */
 function withoutForeign(content: InputContent): InputContent[] {
   const { parts = [] } = content;

@@ -40,8 +40,8 @@ const ONLY_GOOGLE = ['responseLogprobs', 'speechConfig'] as const;
 const JSON_TYPE = 'application/json';
 
 /**
- * Throws `invalidParams` if the request asks for several answers or uses a cache. In the budgets, only one answer is
- * reserved, and the provider's caches belong to the operator.
+ * Throws `invalidParams` if the request asks for several answers or uses a cache. The budgets reserve only one answer,
+ * and the caches at the provider belong to the operator.
  */
 export function checkRequest({ generationConfig, cachedContent }: Partial<GenerateBody>): void {
   if ((generationConfig?.candidateCount ?? 1) !== 1)
@@ -193,7 +193,8 @@ function contentsOf(given: readonly InputContent[], strict: boolean): Content[] 
     });
     if (role === 'user') close(`contents.${index}`);
     const into = partsOfRole(contents, role);
-    // Some clients, such as Gemini CLI, do not send thoughts back. Then the thoughts in the signatures are used.
+    // Some clients, such as Gemini CLI, do not send thoughts back. In this case, the thoughts in the signatures are
+    // used.
     const isSent = converted.some((part) => part?.kind === 'thought');
     if (role === 'model' && !isSent)
       into.push(...thoughts.map((each) => ({ kind: 'thought' as const, ...each })));
@@ -259,7 +260,7 @@ function add(parts: ContentPart[], part: ContentPart): void {
 
 /**
  * Returns the result of a function. By convention, it is in `output` or `result`, or in `error` if the function failed.
- * Without such a field, or with other fields too, the whole object is the result.
+ * If the object does not consist of exactly one of these fields, the whole object is the result.
  */
 function responseOf(response: JsonObject): { response: JsonValue; isError?: true } {
   const [first, ...others] = Object.entries(response);

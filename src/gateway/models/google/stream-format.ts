@@ -36,7 +36,7 @@ export async function* formatted(
   yield format.end();
 }
 
-/** Parses server-sent events, and returns the answers that they contain. Each text must consist of complete events. */
+/** Parses server-sent events and yields the answers in them. Each text must consist of complete events. */
 export async function* answersIn(texts: AsyncIterable<string>): AsyncGenerator<object> {
   for await (const text of texts) {
     for (const event of text.split(/\r?\n\r?\n/)) {

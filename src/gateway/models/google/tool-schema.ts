@@ -58,7 +58,7 @@ function withNull(schema: JsonObject): JsonObject {
   };
 }
 
-/** Returns a list of the value or values, and of `added`. */
+/** Returns `value` as a list that also contains `added`. */
 function including(value: JsonValue, added: string | null): JsonValue[] {
   const list: readonly JsonValue[] = Array.isArray(value) ? value : [value];
   return list.includes(added) ? [...list] : [...list, added];

@@ -5,7 +5,7 @@ import type { ErrorFormat } from '../../api/serve-routes.ts';
 import { MODEL_NOT_FOUND } from '../catalogue.ts';
 import { BUDGET_EXHAUSTED } from '../failure.ts';
 
-/** Matches paths of OpenAI's API, also if the gateway does not serve them, so that a 404 has OpenAI's format. */
+/** Matches paths of OpenAI's API. Includes paths that the gateway does not serve, so that a 404 has OpenAI's format. */
 const PATHS = /^\/v1\/(?:chat|completions|embeddings|models|responses)(?:\/|$)/;
 
 export const openaiErrors: ErrorFormat = {

@@ -25,9 +25,9 @@ export function chatRelay(body: ChatBody): Relay {
   const includeUsage = options?.include_usage === true;
   const replacement = `"model":${JSON.stringify(name)}`;
   return {
-    // Providers of the type `openai` are called through the Responses API, so they are not accepted here. A compatible
-    // server may be in the operator's own network, and must not download files for callers. So a request with the
-    // address of an image or a file is not accepted either.
+    // Providers of the type `openai` are not accepted, because the gateway calls them through the Responses API.
+    // Requests with the URL of an image or a file are not relayed either. A compatible server may be in the operator's
+    // own network, and must not download files for callers.
     accepts: (type) => type === 'openai-compatible' && !hasAddresses(body),
     stream,
     path: () => '/chat/completions',
@@ -62,9 +62,9 @@ export function chatRelay(body: ChatBody): Relay {
 }
 
 /**
- * Returns the limit of the answer in the fields that the client used. If the client used neither field, returns it in
- * `max_tokens`, which all servers support. If the client used both, returns it in both, because a server may support
- * only one of them.
+ * Returns the fields that limit the length of the answer: the fields that the client used. If the client used neither
+ * field, returns `max_tokens`, which all servers support. If the client used both, returns both, because a server may
+ * support only one of them.
  */
 function limitOf(body: ChatBody, limit: number | undefined): object {
   if (limit === undefined) return {};
@@ -88,7 +88,7 @@ function hasAddresses({ messages }: ChatBody): boolean {
   );
 }
 
-/** Returns whether the data of a file is an address, and neither a `data:` URL nor plain base64, which has no colon. */
+/** Returns whether the data of a file is an address to download from. Plain base64 has no colon. */
 function isAddress(data: string): boolean {
   return data.includes(':') && !data.startsWith('data:');
 }

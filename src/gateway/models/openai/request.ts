@@ -46,11 +46,11 @@ const TOOLS = ['tools', 'functions', 'web_search_options', 'plugins', 'search_pa
 const AUDIO_TYPES = { wav: 'audio/wav', mp3: 'audio/mpeg' } as const;
 
 /**
- * Converts the request. Without `strict`, ignores fields that only providers with the same API support. Throws
+ * Converts the request. Without `strict`, ignores fields that only providers with OpenAI's chat API support. Throws
  * `invalidParams` with the name of an invalid field.
  */
 export function chatRequest(body: ChatBody, { strict } = { strict: true }): ModelRequest {
-  // In the budgets, only one answer is reserved, so a request for several answers is refused.
+  // The gateway reserves only one answer in the budgets. So it refuses a request for several answers.
   if (isSet(body.n) && body.n !== 1) throw invalidField('n', 'must be 1: send several requests');
   if (strict) refuseFields(UNSUPPORTED, body, 'not supported for this model: leave it out');
   return {
@@ -144,8 +144,8 @@ export function declarationOf({
 }
 
 /**
- * Converts the messages. Consecutive tool messages become one content, because models require the responses to all
- * calls directly after the calls.
+ * Converts the messages. Consecutive tool messages become one content, because models require all responses directly
+ * after the calls.
  */
 function contentsOf(messages: readonly ChatMessage[]): Content[] {
   const contents: Content[] = [];
@@ -227,8 +227,9 @@ function userPart(part: UserPart, at: string): TextOrFile {
 }
 
 /**
- * Returns the file in a data URL, or the address of a file. A file at an address gets the type `mediaTypes`. Only
- * providers download files from addresses, never the gateway itself. Throws `invalidParams` for any other text.
+ * Returns the file that `url` contains (`data:`) or refers to (`https:`, `http:`). A file that `url` refers to gets the
+ * media type `mediaTypes`. Only providers download files from addresses, never the gateway itself. Throws
+ * `invalidParams` for any other text.
  */
 export function fileAt(url: string, at: string, mediaTypes: string): BlobPart | FileContentPart {
   const match = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.+-]+)*;base64,([\w+/=-]*)$/.exec(url);

@@ -137,7 +137,9 @@ export function openaiRoutes({ models, api }: VendorRoutesOptions): readonly Gat
   ];
 }
 
-/** Returns an error in the client's format. OpenAI and Anthropic have the list of models at the same path. */
+/**
+ * Returns an error in the client's format. The list of models has the same path in the APIs of OpenAI and Anthropic.
+ */
 function modelsError(error: A2AError, request: FailedRequest): RouteAnswer {
   return isAnthropicClient(request) ? anthropicErrors.error(error, request) : errorAnswer(error);
 }

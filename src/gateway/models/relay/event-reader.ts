@@ -9,7 +9,7 @@ import type { Relay, RelayReading } from './relay.ts';
 const EVENT_END = /\r?\n\r?\n/;
 /**
  * Number of characters that are kept for the next search. The longest separator of events (`\r\n\r\n`) has four
- * characters, so the first three of them may arrive before the last one.
+ * characters. The first three may arrive before the fourth.
  */
 const KEPT_CHARS = 3;
 const DATA_LINE = /^data: ?/;

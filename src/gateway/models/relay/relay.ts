@@ -1,6 +1,6 @@
 /**
- * Relays a request in a vendor's own format to this vendor. The answer is returned in the vendor's format, with few
- * changes such as the model's name. So the client also gets fields that this program does not support. Of a stream,
+ * Relays a request in a vendor's own format to this vendor. The client gets the answer in the vendor's format, with few
+ * changes such as the model's name. So the answer also contains fields that the gateway does not support. Of a stream,
  * only events with token counts, the name of the model, the end of the answer or a failure are parsed.
  */
 import type { FinishReason, ModelChunk, Usage } from '../../../agent/index.ts';
@@ -10,13 +10,13 @@ import type { TimeoutOptions, Vendor, VendorSettings } from '../../../agent/inte
 export interface Relay {
   /** Returns whether a provider of this type can get the request. Example of a type: `anthropic`. */
   accepts(type: string): boolean;
-  /** Whether the answer is a stream of server-sent events. Otherwise it is one JSON object. */
+  /** Whether the answer is a stream of server-sent events. If false, the answer is one JSON object. */
   readonly stream: boolean;
   /** Returns the path to append to the vendor's base URL, for example `/messages`. */
   path(model: string): string;
   /**
-   * Returns the body of the request, with the vendor's name of the model. `maxOutputTokens` replaces the client's
-   * limit, unless it is undefined.
+   * Returns the body of the request, with the vendor's name of the model. If `maxOutputTokens` is defined, it replaces
+   * the client's limit.
    */
   body(model: string, maxOutputTokens: number | undefined): unknown;
   /** Headers of the client that are forwarded to the vendor, for example `anthropic-beta`. */

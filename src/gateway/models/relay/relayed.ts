@@ -1,6 +1,6 @@
 /**
- * Sends a relayed request and returns the answer. It uses undici's dispatcher and no generators, because `fetch`, web
- * streams and a generator for each step would take more time than all other work for an event.
+ * Sends a relayed request and returns the answer. It uses undici's dispatcher and no generators. `fetch`, web streams
+ * and a generator for each step would take more time per event than all the other work.
  *
  *   for await (const chunk of relayed(relay, target, signal)) …       // raw chunks, then `finish`
  *
@@ -277,8 +277,8 @@ class RelayedAnswer
   }
 
   /**
-   * Returns the error for a redirect or an error response. For an error response, it has the fields that `vendorError`
-   * reads.
+   * Returns the error for a redirect or an error response. The error for an error response has the fields that
+   * `vendorError` reads.
    */
   #refused({ status, headers, statusText }: Refusal): unknown {
     const { name } = this.#target;

@@ -1,14 +1,15 @@
 /**
  * Reads the requests of the gateway's own tasks, which arrive over A2A or the gateway's own REST API (dialect/). A
- * request is a data part for the skill `chat-completion`, or any other message. Both may have settings in the metadata.
+ * request is a data part for the skill `chat-completion`, or any other message. Both kinds of requests may have
+ * settings in the metadata.
  *
  *   { "kind": "data", "data": { "messages": [{ "role": "user", "content": "Hello" }], "model": "fast", "temperature": 0 } }
  *   { "kind": "text", "text": "Hello" }  with the metadata  { "model": "fast", "temperature": 0 }
  *
  * The conversation and the settings, except for `system`, are in the format of OpenAI's chat completions. In the
- * metadata, null means that a setting is not set. Every other setting either has an effect or is refused, except that
- * providers without `verbosity` ignore it, and models that do not think ignore `reasoning_effort`. Other metadata
- * belongs to the client and is stored with the task.
+ * metadata, null means that a setting is not set. A setting either has an effect or is refused, with two exceptions:
+ * providers that do not support `verbosity` ignore it, and models that do not think ignore `reasoning_effort`. All
+ * metadata that is not a setting belongs to the client and is stored with the task.
  */
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
@@ -72,7 +73,7 @@ export interface AskedChat {
   readonly model: string | undefined;
   readonly request: ModelRequest;
   /**
-   * True if the request contains the whole conversation. Otherwise the request continues the conversation of its
+   * True if the request contains the whole conversation. False if the request continues the conversation of its
    * context.
    */
   readonly isWhole: boolean;

@@ -1,6 +1,6 @@
 /**
- * Reads the earlier turns of a conversation from the completed tasks of the same context. If they are too many or too
- * large, the oldest turns are left out.
+ * Reads the earlier turns of a conversation from the completed tasks of the same context. If there are too many turns,
+ * or if they are too large, the oldest turns are left out.
  */
 import type { Content, ContentPart, ModelRequest } from '../../../agent/index.ts';
 import {
@@ -32,7 +32,10 @@ export const ANSWER = 'answer';
 
 const MAX_TASKS = 50;
 const MAX_CHARS = 400_000;
-/** Number of messages that are read from each task. It is small, because a model's task has only one user message. */
+/**
+ * Number of messages that are read from each task. A small number is enough, because a model's task has only one user
+ * message.
+ */
 const HISTORY = 2;
 
 /**
@@ -63,14 +66,14 @@ export function earlierTurns(handler: () => Pick<RequestHandler, 'listTasks'>): 
     const { tasks } = await page;
     const turns: Content[][] = [];
     let chars = 0;
-    // The tasks are sorted from newest to oldest. So if they are too large, the oldest ones are left out.
+    // The tasks are sorted from newest to oldest, so that the oldest tasks are left out if the limit is reached.
     for (const task of tasks) {
       if (task.id === currentTask || task.metadata?.['api_type'] === 'embeddings') continue;
       const { turn, isWhole } = turnOf(task);
       chars += JSON.stringify(turn).length;
       if (chars > MAX_CHARS) break;
       turns.unshift(turn);
-      // The request of this task contained the whole conversation before it, so earlier tasks are not needed.
+      // The request of this task contains the whole earlier conversation, so earlier tasks are not needed.
       if (isWhole) break;
     }
     return turns;
@@ -128,8 +131,8 @@ function turnOf({ history = [], status, artifacts = [], metadata = {} }: Task): 
 }
 
 /**
- * Reads the request of an earlier task. If the request is no longer valid, reads it as ordinary content, because it may
- * come from an earlier version of Parley.
+ * Reads the request of an earlier task. A request from an earlier version of Parley may no longer be valid. Such a
+ * request is read as ordinary content.
  */
 function askedIn(
   message: Message,

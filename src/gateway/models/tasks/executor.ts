@@ -5,9 +5,9 @@
  * artifact's metadata. The last status of a completed task repeats the usage and the text of the answer, for clients of
  * the gateway's own REST API (dialect/). A very long text is not repeated.
  *
- * The model also gets the earlier turns of the conversation, which are the completed tasks of the same context. It does
- * not get them if the request contains the whole conversation (chat-completion.ts). Embeddings are returned as one
- * artifact with a data part.
+ * The model also gets the earlier turns of the conversation, which are the completed tasks of the same context. The
+ * model does not get these turns if the request contains the whole conversation (chat-completion.ts). Embeddings are
+ * returned as one artifact with a data part.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { userContent } from '../../../agent/index.ts';
@@ -58,7 +58,9 @@ export function modelExecutor({
   models,
   earlierTurns,
 }: ModelExecutorOptions): Required<Pick<AgentExecutor, 'receive' | 'execute'>> {
-  /** Reads a request. A model's task has only one message, because it never asks for input. */
+  /**
+   * Reads a request. A model's task contains only one message of the user, because such a task never asks for input.
+   */
   async function asked(workspace: string, message: Message, metadata: Metadata): Promise<Asked> {
     const { api_type: apiType = 'chat' } = metadata;
     if (apiType !== 'chat' && apiType !== 'embeddings') {

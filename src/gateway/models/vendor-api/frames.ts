@@ -1,6 +1,6 @@
 /**
  * The texts of a streamed answer, for the client. If the model fails, the last text is the failure in the vendor's
- * format. This is not a generator, because it runs for every event of a relayed answer.
+ * format. `Frames` is not a generator, because it runs for every event of a relayed answer.
  */
 import { A2AError } from '../../../protocol/index.ts';
 
@@ -8,14 +8,17 @@ export interface FramesOptions<Item> {
   readonly source: AsyncIterator<Item>;
   /** Returns the text of an item, or an empty text if the client does not get the item. */
   textOf(item: Item): string;
-  /** Returns a promise that must resolve before the client gets the next text, or undefined if there is none. */
+  /**
+   * Returns a promise that must resolve before the client gets the next text. Returns undefined if there is nothing to
+   * wait for.
+   */
   pending?: (() => Promise<void> | undefined) | undefined;
   readonly failure: (error: A2AError) => string;
   /** Aborted when the client has disconnected. */
   readonly signal: AbortSignal;
-  /** Called once, when the source has ended or failed, or the reader has stopped. */
+  /** Called once, when the source has ended or failed, or when the reader has stopped. */
   ended(): void;
-  /** Called if the reader stops early. It must end the source. */
+  /** Called if the reader stops early. The function must end the source. */
   left(): void;
 }
 

@@ -1,8 +1,8 @@
 /**
  * The common part of the endpoints for the vendors' own clients, such as `/v1/chat/completions` and `/v1/messages`. An
  * endpoint converts the request, the answer and the errors. This file finds the model, calls the providers with
- * failover, stops when the client disconnects, and counts the answers in progress. It creates no task. Only the usage
- * is stored. The Responses API stores its responses itself.
+ * failover, stops when the client disconnects, and counts the answers in progress. Requests create no task, and only
+ * their usage is stored. The Responses API stores its responses itself.
  *
  *   const api = createVendorApi({ models });
  *   defineRoute({ …, handle: ({ body, ...input }) => api.answer(input, {
@@ -11,8 +11,8 @@
  *     failure: (error) => eventOf(error),
  *   }) })
  *
- * A provider that accepts the client's format gets the client's own request (`relay`). Its answer is returned in the
- * same format.
+ * A provider that accepts the client's format gets the client's own request (`relay`). The client then gets the
+ * provider's answer in this format.
  */
 import { text } from 'node:stream/consumers';
 import type { ModelRequest } from '../../../agent/index.ts';
@@ -34,13 +34,13 @@ export interface Exchange extends Conversions {
   readonly stream: boolean;
   /** Whether the request has tools: functions, or tools that run at the vendor. */
   readonly hasTools: boolean;
-  /** The request for providers with the same format. */
+  /** The request for providers that accept the client's format. */
   readonly relay: Relay;
   /** Returns the complete response. The last chunk is `finish`. */
   whole(chunks: AsyncIterable<FullChunk>, asked: Prepared): Promise<unknown>;
   /** Returns the stream, in pieces of text. */
   frames(chunks: AsyncIterable<FullChunk>, asked: Prepared): AsyncIterable<string>;
-  /** Returns the end of a stream after a failure. */
+  /** Returns the last text of a stream that has failed: the error in the vendor's format. */
   failure(error: A2AError): string;
   /** Returns a promise that must resolve before the client gets the next piece of a relayed answer. */
   pending?(): Promise<void> | undefined;
@@ -56,7 +56,10 @@ export interface CountExchange {
   readonly model: string;
   /** Converts the request. With `strict`, throws if the request cannot be converted. */
   readonly request: (strict: boolean) => ModelRequest;
-  /** The request for providers with the same format, and the field of their answer that has the number of tokens. */
+  /**
+   * The request for providers that accept the client's format, and the field of their answer that has the number of
+   * tokens.
+   */
   readonly relay: Pick<Relay, 'accepts' | 'path' | 'headers' | 'body'> & {
     readonly countField: string;
   };
@@ -89,9 +92,9 @@ export interface VendorApi {
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T>;
   /**
-   * Counts the tokens of a prompt. If a provider has the client's API, it counts them. Otherwise, or if the provider
-   * cannot count tokens, returns an estimate. Throws `invalidParams` if the request is invalid, or if the provider
-   * rejects it.
+   * Counts the tokens of a prompt. If a provider has the client's API, this provider counts them. If no provider has
+   * this API, or if the provider cannot count tokens, returns an estimate. Throws `invalidParams` if the request is
+   * invalid, or if the provider rejects it.
    */
   countTokens(
     input: Pick<RouteInput<unknown>, 'caller' | 'call'>,
@@ -257,8 +260,8 @@ function abortable({ signal }: Call): { readonly signal: AbortSignal; readonly l
 }
 
 /**
- * Returns the result of `work`. If it fails because the client has disconnected, throws `unavailable`, because this is
- * not an internal error.
+ * Returns the result of `work`. If `work` fails because the client has disconnected, throws `unavailable`, because a
+ * disconnection is not an internal error.
  */
 async function unlessDisconnected<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   try {

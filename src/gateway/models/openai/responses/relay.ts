@@ -1,7 +1,7 @@
 /**
- * Relays a request of the Responses API to OpenAI. The gateway stores responses itself, so OpenAI is asked not to store
- * them. Therefore each request contains the whole conversation, and the id of the response is replaced by the gateway's
- * id.
+ * Relays a request of the Responses API to OpenAI. The gateway stores responses itself, and tells OpenAI not to store
+ * them. Therefore each request contains the whole conversation, and the gateway's id replaces OpenAI's id of the
+ * response.
  */
 import { isObject } from '../../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../../agent/index.ts';
@@ -18,7 +18,7 @@ export interface ResponsesRelayOptions {
   readonly items: readonly Item[];
   /** The gateway's response. Its `id`, `model`, `store` and `previous_response_id` replace those of the vendor. */
   readonly response: ResponseObject;
-  /** Called with the response that the client gets, when it has ended. Not called if the response failed. */
+  /** Called when the response has ended, with the response that the client gets. Not called if the response failed. */
   readonly onResponse: (whole: ResponseObject) => void;
 }
 
@@ -73,8 +73,8 @@ export function responsesRelay(body: ResponsesBody, options: ResponsesRelayOptio
 }
 
 /**
- * Returns the item as OpenAI accepts it. Removes a reasoning item that contains only the data of other vendors. If the
- * gateway encoded OpenAI's own data in the item, restores this data.
+ * Returns the item in the form that OpenAI accepts. Removes a reasoning item that contains only the data of other
+ * vendors. If the gateway encoded OpenAI's own data in the item, restores this data.
  */
 function forOpenai(item: Item): readonly Item[] {
   const { encrypted_content: encrypted } = ReasoningItem.safeParse(item).data ?? {};

@@ -35,16 +35,16 @@ import {
 } from './schema.ts';
 
 /**
- * Fields that are refused for all providers. Conversations and prompts in the operator's account belong to no
- * workspace. No usage can be reserved in budgets for background answers. Each function returns true for values that
- * have no effect. These values are accepted.
+ * Fields that are refused for all providers. The conversations and prompts that OpenAI stores in the operator's account
+ * belong to no workspace. The gateway cannot reserve usage in budgets for background answers. Each function returns
+ * true for values that have no effect. These values are accepted.
  */
 const NEVER: Readonly<Record<string, (value: unknown) => boolean>> = {
   background: (value) => value === false,
   conversation: () => false,
   prompt: () => false,
 };
-/** Fields that would change the answer and that only providers with the same API support. Same format as NEVER. */
+/** Fields that would change the answer and that only providers with the Responses API support. Same format as NEVER. */
 const UNSUPPORTED: typeof NEVER = { top_logprobs: (value) => value === 0 };
 
 /** The types of items that add tools. */
@@ -61,7 +61,7 @@ const CUSTOM_PARAMETERS = {
 export interface ResponsesRequestOptions {
   /** The items of earlier responses, which precede the items of the body. */
   readonly earlier: readonly Item[];
-  /** Whether to refuse fields and items that only providers with the same API support. Otherwise they are ignored. */
+  /** Whether to refuse fields and items that only providers with the Responses API support. If false, ignores them. */
   readonly strict: boolean;
 }
 
@@ -78,8 +78,8 @@ export function customTools({ tools }: ResponsesBody): ReadonlySet<string> {
 }
 
 /**
- * Returns whether the request has tools, including tools that run at OpenAI. Items of the conversation may add tools,
- * too.
+ * Returns whether the request has tools, including tools that run at OpenAI. Items of the conversation may also add
+ * tools.
  */
 export function hasTools({ tools }: ResponsesBody, items: readonly Item[]): boolean {
   return (

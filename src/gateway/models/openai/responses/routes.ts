@@ -1,6 +1,6 @@
 /**
- * OpenAI's Responses API: `/v1/responses`. A response is stored as a task, unless `store` is false, the response fails,
- * or it is too large.
+ * OpenAI's Responses API: `/v1/responses`. A response is stored as a task. It is not stored if `store` is false, if the
+ * response fails, or if it is too large.
  */
 import { A2AError } from '../../../../protocol/index.ts';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../../api/route.ts';
@@ -30,7 +30,7 @@ export function responsesRoutes({ api }: { readonly api: VendorApi }): readonly 
       response,
       onResponse(whole) {
         saving = save(whole);
-        // `pending` returns this promise, so the error is reported there.
+        // This prevents an unhandled rejection. The error is not lost: `pending` returns the same promise.
         saving.catch(() => undefined);
       },
     });

@@ -1,7 +1,7 @@
 /**
  * The schemas of OpenAI's Responses API, with the fields that the gateway uses. Other fields are kept, because a
- * provider with the same API gets the client's own request. For other providers, request.ts rejects the known fields
- * that would change the answer and cannot be converted.
+ * provider with the Responses API gets the client's own request. For other providers, request.ts rejects the known
+ * fields that would change the answer and cannot be converted.
  */
 import * as z from 'zod';
 import { Effort, Verbosity } from '../schema.ts';
@@ -58,7 +58,7 @@ export const ReasoningItem = z.looseObject({
   encrypted_content: z.string().nullish(),
 });
 export type ReasoningItem = z.infer<typeof ReasoningItem>;
-/** An item of another type. Only providers with the same API support such items. */
+/** An item of another type. Only providers with the Responses API support such items. */
 const Other = z.looseObject({ type: z.string() });
 
 export const Item = z.union([
@@ -72,8 +72,8 @@ export const Item = z.union([
 export type Item = z.infer<typeof Item>;
 
 /**
- * A tool. Types other than `function` and `custom` are defined by the vendor. Only providers with the same API have
- * tools of these types.
+ * A tool. A vendor defines the types other than `function` and `custom`. Only providers with the Responses API have
+ * such tools.
  */
 const ResponseTool = z.looseObject({
   type: z.string(),

@@ -2,7 +2,8 @@
  * Stores responses for `previous_response_id`. A stored response is a completed task of the caller's workspace. The
  * task belongs to a separate endpoint (`responses`), so that no other endpoint shows it. The task's context id is the
  * id of the response. The task contains the items of the request and of the answer. It does not contain the items of
- * earlier responses. `previous` is the id of the response before this one. The task expires like any other task.
+ * earlier responses. In its data, `previous` is the id of the response before this one. The task expires like any other
+ * task.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import * as z from 'zod';
@@ -28,7 +29,7 @@ const MAX_RESPONSES = 500;
 const MAX_CHARS = 8_000_000;
 const ID = /^resp_[0-9a-f]{32}$/;
 
-/** Stores a response, unless it is too large. */
+/** Stores a response. Does nothing if the response is too large. */
 export async function store(
   { caller, call, handler }: Input,
   response: ResponseObject,
@@ -45,7 +46,7 @@ export async function store(
         messageId: randomUUIDv7(),
         role: 'user',
         contextId: response.id,
-        // The copy through JSON changes only the type, because all of the data comes from JSON.
+        // All of the data comes from JSON, so the copy through JSON changes only its TypeScript type.
         parts: [{ kind: 'data', data: JSON.parse(JSON.stringify(data)) }],
       },
       metadata: { model: String(response['model']), api_type: 'response' },
