@@ -441,8 +441,7 @@ export class Conversation {
     this.#seq = seq;
     this.#heard.take(event, seq);
     if (event.kind === 'status-update') {
-      // Only events with data and the end of a turn change the waiting calls. Other events, which are mostly text, are
-      // skipped.
+      // Only events with data and the end of a turn change the waiting calls. Most other events are text.
       if (isTerminal(event.status.state) || hasData(event)) {
         for (const fact of readStatus(event).facts) this.#waiting.take(fact);
       }
@@ -464,12 +463,13 @@ export class Conversation {
   }
 
   async #watchAgain(): Promise<void> {
-    await this.#pause();
-    if (!this.closed) await this.#watch(this.#seq);
-  }
-
-  async #pause(): Promise<void> {
     await rest(STORE_WAIT_MS, this.#ending.signal);
+    try {
+      if (!this.closed) await this.#watch(this.#seq);
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      await this.#watchAgain();
+    }
   }
 
   async #renew(): Promise<void> {
@@ -481,7 +481,7 @@ export class Conversation {
         task = await reserveSessionTask(this.#options, contextId);
       } catch (error) {
         logger.warn({ err: error }, 'failed to create a task for the live session; retrying');
-        await this.#pause();
+        await rest(STORE_WAIT_MS, this.#ending.signal);
         if (this.closed) return;
       }
     }

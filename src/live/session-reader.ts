@@ -17,7 +17,7 @@ import type {
   TaskStream,
 } from '../tasks/index.ts';
 import type { Conversation } from './conversation.ts';
-import { OWN_CALL } from './session-task.ts';
+import { isUnavailable, OWN_CALL } from './session-task.ts';
 
 /** The clients, the queued prompts, and the version of the commands. Each value replaces the previous one. */
 export type Presence = Omit<Extract<LiveItem, { kind: 'presence' }>, 'kind'>;
@@ -115,7 +115,12 @@ export class SessionReader {
     let taskId: string | undefined = known ? wanted : conversation.task.id;
     let from: From = known && resume ? resume.after : 'now';
     while (taskId !== undefined && !this.#closed) {
-      const reason: EndReason | undefined = await this.#read(taskId, from);
+      const reason: EndReason | undefined = await this.#read(taskId, from).catch(
+        (error: unknown) => {
+          if (isUnavailable(error)) return 'lost';
+          throw error;
+        },
+      );
       if (reason === 'shutdown' || this.#closed) return;
       if (reason === 'lost') {
         if (this.cursor > 0) from = this.cursor;

@@ -11,7 +11,11 @@ import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { localSession } from '../../src/cli/coder/stored-sessions.ts';
 import { MODE_KEY } from '../../src/coder/approval/guard.ts';
 import type { LiveSink } from '../../src/live/session-reader.ts';
+import { A2AError } from '../../src/protocol/index.ts';
+import { sqliteStore } from '../../src/store/sqlite.ts';
+import { makePlace } from '../coder/support.ts';
 import { writes } from '../coder/talk.ts';
+import { within } from '../support/within.ts';
 import { openSession, Watcher } from './support.ts';
 
 const says = (text: string): ScriptedResponse => [{ text }];
@@ -412,4 +416,37 @@ test('one who has left is forgotten, though the task goes on', async (t) => {
     visitors.map((visitor) => visitor.deref()),
     [undefined, undefined, undefined],
   );
+});
+
+test('a session whose store is unavailable for a while stays open, and its clients miss nothing', async (t) => {
+  const script = [[{ text: 'One.' }], [{ text: 'Three.' }]];
+  const place = makePlace(t);
+  const store = sqliteStore(join(place.home, 'tasks.db'));
+  const { live, server } = await openSession(t, { script, place, server: { store } });
+  const ann = live.join({ kind: 'terminal' });
+  const watcher = new Watcher(ann);
+  await ann.prompt('one');
+  await watcher.state('completed');
+  const { subscribe } = server.handler;
+  const refused = Promise.withResolvers<void>();
+  let refusals = 0;
+  t.mock.method(server.handler, 'subscribe', async (...args: Parameters<typeof subscribe>) => {
+    if (refusals === 4) return subscribe(...args);
+    if (++refusals === 4) refused.resolve();
+    throw new A2AError('unavailable');
+  });
+  const failing = t.mock.method(store, 'append', () => {
+    throw new Error('the disk is gone');
+  });
+  await assert.rejects(ann.prompt('two'));
+  failing.mock.restore();
+  await within('four refused subscriptions', refused.promise);
+  await ann.prompt('three');
+  await watcher.state('completed', 2);
+  assert.deepEqual(watcher.said, [
+    'terminal: one',
+    'agent: One.',
+    'terminal: three',
+    'agent: Three.',
+  ]);
 });

@@ -68,7 +68,7 @@ export async function openSession(
   const server = serve(coder.agent, {
     ...liveServeOptions({ coder, live: () => session.live, logger: silent, ...access }),
     logger: silent,
-    store: sqliteStore(join(place.home, 'tasks.db')),
+    store: serveOptions?.store ?? sqliteStore(join(place.home, 'tasks.db')),
     ...serveOptions,
   });
   const { workspace } = place;

@@ -156,8 +156,8 @@ class MemorySessions implements SessionStore {
     for (const { json } of events) size += json.length;
     const own = session.size + size + session.state.growth(changes.session);
     checkSize(session.key, own, this.#maxSessionSize);
-    const user = this.#scope(ownerKey(session.key), changes.user);
-    const app = this.#scope(appKey(session.key), changes.app);
+    const user = this.#shared.get(ownerKey(session.key)) ?? new ScopeState();
+    const app = this.#shared.get(appKey(session.key)) ?? new ScopeState();
     const shared = user.growth(changes.user) + app.growth(changes.app);
     if (this.#sharedSize + shared + own > this.#maxSize) {
       throw new StorageError(
@@ -166,6 +166,8 @@ class MemorySessions implements SessionStore {
       );
     }
 
+    if (changes.user.size > 0) this.#shared.set(ownerKey(session.key), user);
+    if (changes.app.size > 0) this.#shared.set(appKey(session.key), app);
     user.apply(changes.user);
     app.apply(changes.app);
     session.state.apply(changes.session);
@@ -176,13 +178,6 @@ class MemorySessions implements SessionStore {
     this.#moveToEnd(session);
     this.#makeRoom();
     return this.#now();
-  }
-
-  /** Returns the state of a user or an app. A new state is stored only if there are changes for it. */
-  #scope(key: string, changes: ReadonlyMap<string, unknown>): ScopeState {
-    const scope = this.#shared.get(key) ?? new ScopeState();
-    if (changes.size > 0) this.#shared.set(key, scope);
-    return scope;
   }
 
   #moveToEnd(session: StoredSession): void {

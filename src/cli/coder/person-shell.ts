@@ -22,6 +22,7 @@ export function personShell(
 
   const run: NonNullable<TuiOptions['shell']> = async (command, { signal, onOutput }) => {
     opened ??= open();
+    opened.catch(() => (opened = undefined));
     const shell = await opened;
     let recent = '';
     try {

@@ -83,7 +83,8 @@ function headersOf({ header }: Pick<ConnectionInput['values'], 'header'>): Recor
   for (const line of header) {
     const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):(.*)$/s.exec(line) ?? [];
     if (name === undefined || value === undefined) {
-      throw usageError(`--header '${line}': write it as --header 'Name: value'`);
+      // The line may contain a secret, so the error does not repeat it.
+      throw usageError(`a --header has no name or no colon: write it as --header 'Name: value'`);
     }
     try {
       headers.set(name, value.trim());
