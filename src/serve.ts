@@ -49,7 +49,7 @@ import type { Upgrades } from './http/websocket/index.ts';
 import { consoleRoutes, pageReply, wantsPage } from './console/index.ts';
 import { LIMITS, type ServeOptions } from './serve-options.ts';
 
-/** The interval at which the server ends or removes expired tasks, and removes old tasks. */
+/** How often the server ends or removes expired tasks, and removes tasks that are older than `retention` allows. */
 const SWEEP_MS = 10_000;
 
 /** Minimum time for sending the remaining responses when a server or an address closes. */
@@ -96,8 +96,8 @@ export interface Listening {
   setTls(pair: TlsPair): void;
   /**
    * Listens on another address of this machine too, with the same port. By default, this address uses the certificate
-   * of the server, if it has one. If the server itself listens on a loopback address, the Host header of a request from
-   * another machine is restricted. It must be an added address or the host of `publicUrl`.
+   * of the server, if it has one. If the first address is a loopback address, the Host header of a request
+   * from another machine must be an added address or the host of `publicUrl`.
    */
   addAddress(host: string, options?: { readonly tls?: TlsPair }): Promise<AddedAddress>;
   /** Stops listening, calls `AgentServer.close`, and then closes all connections. */

@@ -81,8 +81,8 @@ export class ClientEditor implements Editor {
 
   /** Returns the id of the terminal in which a tool call runs or ran, or undefined if no terminal is known. */
   terminalOf(callId: string): string | undefined {
-    // For clients, the id of a helper's call starts with the id of the call that started the helper, for example
-    // `call_1/call_2`.
+    // The terminals of a helper are stored under the ids of the helper's calls (`call_2`). In events, such an id follows
+    // the id of the call that started the helper (`call_1/call_2`).
     const own = callId.slice(callId.lastIndexOf('/') + 1);
     return this.#terminals.get(callId) ?? this.#terminals.get(own);
   }

@@ -74,8 +74,8 @@ export interface OpenedNotification {
 }
 
 /**
- * Throws a TypeError if a credential is an empty string, for example because an environment variable is not set. A
- * request without the header would be accepted.
+ * Throws a TypeError if a credential is an empty string, for example because an environment variable is not set.
+ * Otherwise, a request without the header would be accepted.
  */
 export function checkCredentials({ token, authorization }: NotificationOptions): void {
   if (token !== '' && authorization !== '') return;

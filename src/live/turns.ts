@@ -21,7 +21,7 @@ import {
 import type { Heard } from './heard-messages.ts';
 
 /**
- * Streams the events of the turn after the message, or after the event `after`. The stream ends when the turn ends or
+ * Streams the events of a turn that follow the message or the event `after`. The stream ends when the turn ends or
  * waits for an answer. If the position of the message is unknown, the stream has only the task.
  */
 export async function streamTurn(
@@ -58,7 +58,7 @@ export async function turnSettled(
 }
 
 /**
- * Returns the task with only this turn: its messages from the given message on, and its current state. If the position
+ * Returns the task with only this turn: its messages from the given message on, its artifacts and its last state. If the position
  * of the message is unknown, returns the whole task.
  */
 export async function turnTask(

@@ -255,7 +255,9 @@ export class SqliteStore implements TaskStore {
     this.#versions.delete(taskId);
   }
 
-  checkPush = (config: PushNotificationConfig): void => this.#push.check(config);
+  checkPush(config: PushNotificationConfig): void {
+    this.#push.check(config);
+  }
 
   savePush(record: PushRecord): void {
     this.#push.save(record);

@@ -43,10 +43,7 @@ export class ClusterNode implements ClusterMember {
     const { log } = this.#runtime;
     await this.#cluster.join(this);
     log.cluster = this.#cluster;
-    if (this.#onlyOwn) {
-      log.onRelease = ({ tenant, owner, taskId }) =>
-        this.#released.set(taskId, { tenant, owner, taskId });
-    }
+    if (this.#onlyOwn) log.released = this.#released;
     await this.#takeOver();
   }
 

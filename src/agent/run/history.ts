@@ -32,7 +32,7 @@ export interface HistoryOptions {
   /** The name of the model. The vendor data of a part is sent only to the model that created it. */
   readonly model: string;
   /**
-   * Whether calls without a response are included. This is for tools and hooks only, because models refuse such a
+   * Whether all calls without a response are included as they are, without an inserted response. This is for tools and hooks only, because models refuse such a
    * history.
    */
   readonly openCalls?: boolean;
@@ -134,7 +134,7 @@ function addOwn(
     }
     said.push(sameModel ? part : withoutProvider(part));
   }
-  // Thoughts that led to an omitted call are omitted too.
+  // If only thoughts are left because the calls were omitted, the thoughts are omitted too.
   if (said.every(({ kind }) => kind === 'thought')) return;
   add(history, 'model', said);
   add(history, 'user', heard);

@@ -26,9 +26,9 @@ export interface OpenRun extends Disposable {
   /** The open questions, in the order in which they were asked. */
   readonly questions: readonly Question[];
   /**
-   * Returns the stored events of agents that run as tools for open calls of this run. Each stored event is returned
-   * inside a partial event of this run, as the run showed it. `delegatedIn` returns the inner event. `events` does not
-   * include these events.
+   * Some open calls of this run are calls of agents that run as tools. Returns the stored events of these agents, which
+   * `events` does not include. Each event is wrapped in a partial event, in the form in which this run yielded it.
+   * `delegatedIn` returns the inner event.
    */
   delegated(): Promise<readonly Event[]>;
 }
@@ -112,7 +112,7 @@ export class LoadedRun implements OpenRun {
 
   async delegated(): Promise<readonly Event[]> {
     const { store, key, runId, index } = this;
-    // No agent works for a call that waits for an answer to its own question.
+    // If a call has asked a question itself, no agent runs for it before the answer.
     const calls = [...index.openCalls.values()].filter(({ part }) => !index.questions.has(part.id));
     const found = calls.map((call) => storedEvents(store, key, runId, call));
     return (await Promise.all(found)).flat();

@@ -30,7 +30,7 @@ export async function claimRun(
   for (let other = held.get(id); other !== undefined; other = held.get(id)) {
     const taken = answering.find((question) => other?.answering.includes(question));
     if (taken !== undefined) {
-      throw new RunError('not-open', `the question ${taken} is already answered`);
+      throw new RunError('not-open', `another caller is already answering the question ${taken}`);
     }
     await (signal ? raceAbort(other.released, signal) : other.released);
   }

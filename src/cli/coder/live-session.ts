@@ -130,7 +130,7 @@ export async function openLiveSession(setup: LiveSetup) {
   if (setup.resume !== undefined) await applyFlags(setup, setup.resume);
   const { taskId, former } =
     setup.resume === undefined ? { former: [] } : await tasksOf(server.handler, sessionId);
-  // Only the task of the session continues after a crash. The terminal would not show other tasks.
+  // After a crash, only the last task of the session is resumed. The terminal would not show other tasks.
   if (taskId !== undefined) coder.live.add(taskId);
   let opening: Promise<Listening> | undefined;
   let listening: Listening | undefined;
@@ -181,7 +181,7 @@ export async function openLiveSession(setup: LiveSetup) {
     },
     /** The tickets and tokens of the session. */
     access,
-    /** The links with which a person answers one call. */
+    /** The links with which a person answers calls. Each link is for one call. */
     links,
     /** Returns the listening server. If it does not listen yet, starts it on a free port of this machine. */
     listen() {

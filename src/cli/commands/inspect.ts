@@ -22,7 +22,7 @@ export default defineCommand({
     'trusted-origin': trustedOrigin,
     port: {
       ...option('N', 'The port of the inspector on this machine. By default a free port.'),
-      // PARLEY_PORT is the port of a server.
+      // PARLEY_PORT does not apply, because it is the port of a server.
       variable: false,
     },
     'no-open': toggle('Only print the link of the inspector.'),

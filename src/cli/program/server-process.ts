@@ -13,7 +13,7 @@ import { RETENTION_FLAG } from './retention.ts';
 import { TLS_FLAGS } from './tls-flags.ts';
 import { bold, cyan, dim, note, say, sayJson } from './terminal.ts';
 
-/** How long running tasks may continue after a signal before they are stopped. Gateways can set another time. */
+/** The time for which tasks may continue after a signal, before they are stopped. Gateways can set another time. */
 export const DRAIN_MS = 10_000;
 
 export const SERVER_FLAGS = {

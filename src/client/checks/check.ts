@@ -97,7 +97,7 @@ export const EXPLANATIONS = {
   },
   open: {
     meaning: 'Anybody who can reach the agent can use it, although the card says otherwise.',
-    fix: 'Refuse requests without credentials with HTTP 401, or remove the requirement from the card.',
+    fix: 'Answer requests that have no credentials with HTTP 401, or remove the requirement from the card.',
   },
   'untrusted-key': {
     meaning:

@@ -45,8 +45,8 @@ const MAX_SIGNATURES = 16;
 const MAX_FETCHED_KEYS = 4;
 
 /**
- * Throws a TypeError for an object without `keys` and `jwks`. They may be missing by mistake, for example if a variable
- * is not set, so such an object does not mean `true`.
+ * Throws a TypeError for an object without `keys` and `jwks`. Both may be missing by mistake, for example
+ * because a variable is not set. Therefore, such an object is refused and not treated as `true`.
  */
 export function checkTrust(trust: CardTrust): void {
   if (trust === true || trust.keys || trust.jwks) return;

@@ -1,5 +1,5 @@
 /**
- * The placeholder for the typed arguments in a command file: `$ARGUMENTS` or `{{args}}`.
+ * The placeholder in a command file for the arguments that the user has entered: `$ARGUMENTS` or `{{args}}`.
  *
  * In a command line, the arguments are inserted in single quotes, as one word. Inside other quotes, and in some other
  * places, bash reads these single quotes differently, so that the arguments could run commands:
@@ -21,8 +21,8 @@ const GAP = /[ \t\n;&|)>]|\((?!\()|<<<|<(?!<)/y;
 const TEST = /\[(?=[ \t\n])/y;
 /**
  * Matches a character of a word, a quoted part, `${NAME}`, or the `$` of another expansion. Does not match a command in
- * backticks, or `${…}` with more than a name. A quoted part must not contain `$(…)` in double quotes, because `$(…)`
- * may contain further quotes.
+ * backticks, or `${…}` with more than a name. A part in double quotes must not contain `$(…)`, because `$(…)` may
+ * contain further quotes.
  */
 const PART =
   /\\[^\n]|'[^']*'|\$'(?:[^'\\]|\\[\s\S])*'|\$?"(?:[^"\\$`]|\\[\s\S]|\$\{\w+\}|\$(?![([{\\]))*"|\$\{\w+\}|\$\$|\$(?=[^'"[{$])|[^ \t\n;&|()<>\\'"$`]/y;

@@ -49,7 +49,7 @@ const Arguments = z.strictObject({
     .max(64)
     .optional()
     .describe(
-      'The name of the helper. Default: a helper with your tools, except web_search and task.',
+      'The name of the helper. Default: a helper with your tools, except web searches and task.',
     ),
 });
 type Arguments = z.infer<typeof Arguments>;
@@ -60,7 +60,7 @@ const REPORT = `You are a helper of another agent. Do the job that you are given
 briefly and exactly what you found or did, because your answer is all that the other agent gets.`;
 
 const DESCRIPTION = `Gives a job to a helper and returns the helper's report. The helper has its own context and, unless \
-you name another helper, your tools, except web_search and task. Useful for searches and side jobs whose details are not needed in this \
+you name another helper, your tools, except web searches and task. Useful for searches and side jobs whose details are not needed in this \
 conversation.`;
 
 /** The key of the number of helpers that a run has started. */

@@ -1,6 +1,6 @@
 /**
- * The environment in which git only reads. Most of what a repository can make git run is switched off by variables:
- * hooks, the file system monitor, pagers, signature checks, fetching missing objects. A few things cannot be switched
+ * The environment in which git only reads. A repository can make git run programs. Variables switch off most of
+ * them: hooks, the file system monitor, pagers, signature checks, fetching missing objects. A few cannot be switched
  * off this way: filters, external diffs, textconv, and the configuration of submodules. Therefore the configuration is
  * read first. If the repository has a setting that is not known to be harmless, the command needs approval.
  */
@@ -33,8 +33,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Settings of a repository that cannot make these commands run a program or read other files, given the environment
- * below. Keys are in lower case, except for their middle part.
+ * Harmless settings of a repository. With the environment below, they cannot make a git command that only reads run a
+ * program or read other files. Keys are in lower case, except for their middle part.
  */
 const HARMLESS: readonly RegExp[] = [
   /^core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|longpaths|quotepath|abbrev|compression|hookspath|fsmonitor|pager|editor|sshcommand|untrackedcache|commentchar|sparsecheckout|sparsecheckoutcone|commitgraph|preloadindex)$/,

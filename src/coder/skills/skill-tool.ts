@@ -33,7 +33,7 @@ export function skillTool(skills: Skills['skills']): CoderTool {
   return defineTool({
     name: SKILL_TOOL,
     description:
-      'Reads the instructions of a skill, with the list of its other files, or one of these files. Text only, up to 64 KB.',
+      'Reads the instructions of a skill and lists its other files. With "file", reads that file instead. Text only, up to 64 KB.',
     input: Arguments,
     effect: 'read',
     describe: ({ name, file }) => `Read the skill ${name}${file === undefined ? '' : `: ${file}`}`,

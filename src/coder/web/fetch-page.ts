@@ -42,7 +42,7 @@ const HEADERS = {
   'accept-encoding': 'gzip, br, deflate',
 };
 
-/** Thrown if a page could not be fetched, or is an error page or not text. The message is one line. */
+/** Thrown if a page cannot be fetched, if it is an error page, or if it is not text. The message is one line. */
 export class FetchError extends ToolError {
   override readonly name = 'FetchError';
 }

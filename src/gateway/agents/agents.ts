@@ -156,8 +156,8 @@ export function createAgents(options: AgentsOptions) {
    * Registers an agent if `create` is true, otherwise changes it. Throws `conflict` if the agent is in the
    * configuration. With `create`, also throws `conflict` if the agent already exists or the workspace has too many
    * agents. Throws `notFound` if the agent to change does not exist. Throws `invalidParams` if an address is not
-   * allowed, or if headers cannot be stored. Also throws `invalidParams` if `input` must repeat the stored headers but
-   * does not. With `verify`, throws `upstreamFailed` if the card cannot be fetched.
+   * allowed, or if headers cannot be stored. Also throws `invalidParams` if the address or `allowOrigins` changes,
+   * headers are stored, and `input` has no headers. With `verify`, throws `upstreamFailed` if the card cannot be fetched.
    */
   async function put(change: AgentChange): Promise<RemoteAgent> {
     const { workspace, actor, name, input, create, verify } = change;

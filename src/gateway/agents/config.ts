@@ -129,7 +129,7 @@ const fields = {
     .boolean()
     .optional()
     .describe(
-      'Whether the agent recognizes a repeated message by its id, as Parley agents do. If so, a message that may not have arrived before a crash is sent again. Otherwise its task fails',
+      'Whether the agent recognizes a repeated message by its id, as Parley agents do. If so, after a crash of the gateway, a message is sent again if it is unknown whether it arrived. Otherwise its task fails',
     ),
   timeoutMs: z
     .int()
@@ -171,7 +171,7 @@ export const AgentConfig = z
     usage: withCurrency(z.strictObject({ tokens, amount, currency }))
       .optional()
       .describe(
-        'What budgets count for a call if the agent does not report its usage in metadata.usage. It is also reserved before the call. Default: nothing',
+        'The usage that budgets count for a call if the agent does not report its usage in metadata.usage. The same usage is reserved before the call. Default: nothing',
       ),
     limits: limitsUpTo((name) => (name.endsWith('Ms') ? MAX_TIMER_MS : MAX_SIZE)),
     workspaces: z

@@ -48,7 +48,7 @@ const MAX_BATCH = 500;
 const MAX_TRIES = 5;
 /** Maximum number of reservations in `doubtfulReservations`. Further ones end when they expire. */
 const MAX_DOUBTFUL = 10_000;
-/** How long after the loss of its connection a transaction may still be committed, in milliseconds. */
+/** The time in which a transaction may still be committed after its connection is lost, in milliseconds. */
 const DOUBT_MS = 1000;
 
 type Outcome = Grant | BudgetRefusal;
@@ -59,7 +59,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** A limit of a call on `day`. */
+/** A limit that applies to a call, and the day of the call. */
 interface DatedLimit {
   readonly limit: Limit;
   readonly day: string;

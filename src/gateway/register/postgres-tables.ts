@@ -204,8 +204,8 @@ CREATE UNLOGGED TABLE parley.rate_buckets (
   name ${TEXT} PRIMARY KEY,
   remaining double precision NOT NULL,
   at timestamptz NOT NULL,
-  -- The last update: how many requests were admitted and how many had been waiting, and the limit (burst, and
-  -- requests per minute).
+  -- The values of the last update. taken: the requests that were admitted. wanted: the requests that had been waiting.
+  -- burst and rate (requests per minute): the limit.
   taken double precision NOT NULL,
   wanted double precision NOT NULL,
   burst double precision NOT NULL,

@@ -102,8 +102,8 @@ export async function openListener(
 
   /**
    * The open sockets. The value is the time at which the socket was opened, or 0 with TLS or after the protocol of the
-   * socket is known. Without TLS, a socket that uses HTTP/1.1 is removed from the map, because the listener for the end
-   * of a socket needs 150 bytes. A WebSocket connection is added again.
+   * socket is known. Without TLS, a socket that uses HTTP/1.1 is removed from the map together with its `close` listener,
+   * which needs 150 bytes. A WebSocket connection is added again.
    */
   const sockets = new Map<Socket, number>();
   // One function for all sockets, so that each connection does not keep a function of its own in memory.
@@ -203,8 +203,8 @@ export async function openListener(
     stop() {
       stopped = true;
       clearInterval(sweeper);
-      // `server.close` would call this function and so drop responses that are written but not sent yet. `end` waits
-      // for these responses.
+      // `server.close` would call `closeIdleConnections`, which drops responses that are written but not sent yet. `end`
+      // waits for these responses.
       server.closeIdleConnections = () => undefined;
       server.close();
       http2?.stop();

@@ -164,8 +164,8 @@ function encodeRequirement(requirement: SecurityRequirement): unknown {
 }
 
 /**
- * Reads `{name: [scope]}` or `{schemes: {name: {list: [scope]}}}`. The formats cannot be confused: in the first
- * format, the value of a scheme with the name "schemes" would be an array.
+ * Reads `{name: [scope]}` or `{schemes: {name: {list: [scope]}}}`. The formats cannot be confused: in the second
+ * format, the value of `schemes` is an object. In the first one, the value of a scheme named "schemes" is an array.
  */
 function readRequirement(raw: unknown): unknown {
   if (!isObject(raw) || !isObject(raw.schemes)) return raw;

@@ -5,8 +5,8 @@
  * only when the database has committed it. If the connection is lost, the store connects again and finds out whether
  * the batch was written (see append.ts).
  *
- * Lists have the same order as in the other stores. The time of a status change comes from the database's clock. Totals
- * come from counters, unless the query has a context or `updatedSince`. Then the tasks are counted for every page.
+ * Lists have the same order as in the other stores. The time of a status change comes from the database's clock. If a
+ * query has a context or `updatedSince`, the tasks are counted for every page. Otherwise, totals come from counters.
  */
 import { BoundedMap, StoreError } from '../../base/index.ts';
 import {

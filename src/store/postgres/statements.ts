@@ -36,19 +36,20 @@ const COLUMNS = `t.task_id, t.context_id, t.changed, t.created_at, t.expires_at,
   t.node, t.id`;
 const JSON_OF = '(SELECT e.json FROM parley.events e WHERE e.task = t.id AND e.seq = t.status_seq)';
 
-/** The columns of `HeadRow`, of a row `t` of parley.tasks. */
+/** The columns of `HeadRow`, selected from parley.tasks as `t`. */
 export const HEAD = `${COLUMNS}, ${JSON_OF}`;
 /** The columns of `ScopedHeadRow`. */
 export const SCOPED_HEAD = `(SELECT s.tenant FROM parley.scopes s WHERE s.id = t.scope),
   (SELECT s.owner FROM parley.scopes s WHERE s.id = t.scope), ${HEAD}`;
-/** The condition of finished tasks, and the condition of tasks that are executed or whose execution has not begun. */
+/** The condition for tasks that have ended. */
 export const IS_FINISHED = `state IN ('completed', 'canceled', 'failed', 'rejected')`;
+/** The condition for tasks that are running or have not started yet. */
 export const IS_UNFINISHED = `t.state IN ('submitted', 'working')`;
 /** The row id of a task, by its task id in the first parameter. */
 export const TASK = '(SELECT id FROM parley.tasks WHERE task_id = $1)';
 /**
- * The parameters are the scope, the states, the first change, the position before which the page starts (two
- * parameters), and the number of rows.
+ * The parameters of a page: $1 the scope, $2 the states, $3 the lowest `changed`, $4 and $5 the position of the last row
+ * of the previous page, $6 the number of rows.
  */
 const IN_STATE = 't.scope = $1 AND t.state = s.state AND t.changed >= $3';
 const PAGE = `AND (t.changed, t.id) < ($4, $5) ORDER BY t.changed DESC, t.id DESC LIMIT $6`;

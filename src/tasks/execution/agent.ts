@@ -7,8 +7,8 @@
  *
  * Each yielded string or part is sent as a chunk of one artifact. Consecutive texts form one text part of the artifact.
  * Yielded events are sent unchanged. When the function returns, the task is completed. A returned string is sent as the
- * last chunk (`lastChunk`). If the function returns without a string right after a yield, the yielded chunk is the last
- * one. If the function throws, the task fails.
+ * last chunk (`lastChunk`). If the function ends right after a yield and returns no string, the yielded chunk is the last one.
+ * If the function throws, the task fails.
  *
  * `await ctx.ask('Which city?')` puts the task into input-required and resolves with the answer. The generator waits
  * for the answer in memory. The generator is lost if the process restarts or if too many generators wait. Then the
@@ -264,7 +264,8 @@ class GeneratorRun {
         if (step.kind === 'error') throw step.error;
         if (step.kind === 'ask') {
           asked = true;
-          // The stored text is corrected before the question, because a later run does not compare it.
+          // If only the start of the stored text was yielded, the rest is removed before the question, because the run
+          // after the answer does not compare its text with the stored text.
           const correction = this.#stored?.isPartial ? this.#resume(this.#stored.end()) : undefined;
           if (correction) yield correction;
           park();
@@ -285,7 +286,7 @@ class GeneratorRun {
         const event = isEvent(value) ? checkedEvent(value) : this.#next(partOf(value));
         if (!event) continue;
         // Values before a recorded answer were sent in an earlier run, so they are not sent again. After a crash, only
-        // events are skipped here, because `#next` has compared all other values with the stored text.
+        // events are skipped here: from strings and parts, `#next` has already removed what was stored.
         if (replaying && !(this.#resumed && !isEvent(value))) continue;
         const isLast =
           event.kind === 'artifact-update' && event !== value && (await this.#isOver());
@@ -320,7 +321,7 @@ class GeneratorRun {
   }
 
   /**
-   * Returns whether the function returns without a text right after its last yield. Some clients use an answer only
+   * Returns whether the function ends right after this yield and returns no text. Some clients use an answer only
    * when they have received its last chunk.
    */
   async #isOver(): Promise<boolean> {
@@ -377,7 +378,7 @@ class GeneratorRun {
     return this.#stored ? this.#resume(this.#stored.unsent(part)) : this.#chunk([part]);
   }
 
-  /** Returns the last chunk: the text that the function has returned, or the end of what was stored before a crash. */
+  /** Returns the last chunk: the text that the function has returned, or the chunk of `StoredText.end`. */
   #lastChunk(text: string): ArtifactEvent | undefined {
     const chunk = text === '' ? undefined : this.#next({ kind: 'text', text });
     return chunk ?? (this.#stored && this.#resume(this.#stored.end()));

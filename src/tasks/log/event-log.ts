@@ -44,8 +44,8 @@ export class EventLog {
   readonly #live = new ChurnMap<string, LiveTask>();
   /** How this process shares the store with other nodes. Undefined if it does not, or has not joined them yet. */
   cluster: StoreCluster | undefined;
-  /** Called when this process lets other nodes continue an unfinished task. */
-  onRelease: ((task: TaskKey) => void) | undefined;
+  /** Gets the unfinished tasks that this process lets other nodes continue, by id. */
+  released: Map<string, TaskKey> | undefined;
   /** The claims in progress, by task id. */
   readonly #claims = new Map<string, Promise<boolean>>();
   /** The tasks whose new entries are being read, and whether they have changed again in the meantime. */
@@ -204,10 +204,10 @@ export class EventLog {
   }
 
   /** Lets any node continue a task, if this process is still the owner. */
-  #release(task: TaskKey & Pick<TaskHead, 'epoch'>): void {
-    if (task.epoch === undefined) return;
-    this.onRelease?.(task);
-    this.cluster?.release(task.taskId, task.epoch);
+  #release({ tenant, owner, taskId, epoch }: TaskKey & Pick<TaskHead, 'epoch'>): void {
+    if (epoch === undefined) return;
+    this.released?.set(taskId, { tenant, owner, taskId });
+    this.cluster?.release(taskId, epoch);
   }
 
   /** Returns whether the task is still in a pause of `releaseLater`. */
@@ -218,8 +218,9 @@ export class EventLog {
   /** Gives up all tasks of this node, because its lease has ended. */
   expel(): void {
     for (const live of this.#live.values()) {
-      if (live.epoch === undefined) continue;
-      if (isUnfinished(live.state)) this.onRelease?.(live);
+      const { tenant, owner, taskId, epoch } = live;
+      if (epoch === undefined) continue;
+      if (isUnfinished(live.state)) this.released?.set(taskId, { tenant, owner, taskId });
       this.#lose(live, new LogMovedError('the lease of this node has ended'));
     }
     this.#pending = this.#pending.filter(({ live }) => !live.lost);

@@ -1,12 +1,12 @@
 /**
  * Delays the next execution of a task whose execution was lost because the task store failed. Without a pause, a task
  * whose events cannot be stored would be executed again and again, and each execution may call a paid model. The pause
- * grows with each failure of the task. If the store was full, it must also have room again.
+ * grows with each failure of the task. If the store was full, the pause ends only when the store has room again.
  */
 import { backoffMs, BoundedMap, rest, StoreError } from '../../base/index.ts';
 import type { TaskStore } from '../store/store.ts';
 
-/** The first pause takes at least half of this time, in milliseconds, because `backoffMs` reduces it randomly. */
+/** The longest first pause, in milliseconds. `backoffMs` randomly reduces it by up to half. */
 const FIRST_MS = 2000;
 const MAX_MS = 60_000;
 /** If a task has not failed for this time, in milliseconds, its next pause is as short as the first one. */

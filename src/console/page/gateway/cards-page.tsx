@@ -74,7 +74,7 @@ function CardTable({ server }: { readonly server: Server }) {
 function providerOf(card: Readonly<Record<string, unknown>>): string {
   const { provider, routes } = card;
   if (typeof provider === 'string') return cleanLine(provider);
-  return Array.isArray(routes) ? `${routes.length} routes` : 'by its name';
+  return Array.isArray(routes) ? `${routes.length} routes` : 'all that list the model';
 }
 
 function CardEditor({ server, id }: { readonly server: Server; readonly id: string }) {
@@ -263,7 +263,7 @@ function Versions({ current, versions, busy, onRestore }: VersionsProps) {
             {open.value === each.version ? (
               <>
                 <p class="dim small">
-                  What restoring version {each.version} would change in the current version:
+                  If you restore version {each.version}, the current version changes as follows:
                 </p>
                 <ChangeView
                   first={DIFF_ROWS}

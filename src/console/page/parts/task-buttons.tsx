@@ -1,4 +1,4 @@
-/** The buttons for any task: one cancels the task, and the other sends its first message again after it has ended. */
+/** The button of a task. It cancels the task or, if the task has ended, sends the first message of the task again. */
 import { isTerminal, type TaskState } from '../../../protocol/index.ts';
 import { goTo, hrefOf } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
