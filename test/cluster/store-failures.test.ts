@@ -317,6 +317,40 @@ test('a task that the database creates after its node has given up the append is
   assert.ok(repeated.kind === 'task' && repeated.status.state === 'completed');
 });
 
+test('a task that its node has found late is not released while the node executes it', async (t) => {
+  const finish = Promise.withResolvers<string>();
+  const { executor, runs } = counting(() => finish.promise);
+  const options = { cluster: { leaseMs: 1000 } };
+  const { handler, store, id: node } = await startNode(t, database.url, executor, options);
+  const append = store.append.bind(store);
+  const commit = Promise.withResolvers<void>();
+  const failing = t.mock.method(store, 'append', async (batch: Parameters<typeof append>[0]) => {
+    void commit.promise.then(() => append(batch));
+    throw new StoreError('timeout', { code: 'unavailable' });
+  });
+  const message = says('go');
+  await assert.rejects(handler.sendMessage({ message }), { kind: 'unavailable' });
+  failing.mock.restore();
+  const release = t.mock.method(store.cluster, 'release');
+  while (release.mock.callCount() === 0) await setTimeout(20);
+  // By now, the database has answered that the task does not exist.
+  for (let n = 0; n < 5; n++) await database.query('SELECT 1');
+  commit.resolve();
+  const hint = [channelOf(node), '{"orphans":true}'];
+  while (runs() === 0) await database.query('SELECT pg_notify($1, $2)', hint);
+  const leases = new Set<unknown>();
+  while (leases.size < 4) {
+    const [row] = await database.query('SELECT lease_until::text FROM parley.nodes WHERE id = $1', [
+      node,
+    ]);
+    leases.add(String(row?.['lease_until']));
+  }
+  finish.resolve('done');
+  const repeated = await handler.sendMessage({ message });
+  assert.ok(repeated.kind === 'task' && repeated.status.state === 'completed');
+  assert.equal(runs(), 1);
+});
+
 test('a task that another node has returned to a client stays if its webhook cannot be saved', async (t) => {
   const { executor, runs } = counting(async () => 'done');
   const a = await startNode(t, database.url, executor, { deliver });

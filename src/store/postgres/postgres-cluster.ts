@@ -10,6 +10,7 @@ import {
   type Postgres,
 } from '../../base/postgres/index.ts';
 import type {
+  Append,
   ClusterMember,
   Logger,
   PushKey,
@@ -24,6 +25,7 @@ import { Mailbox } from './mailbox.ts';
 import type { Membership } from './membership.ts';
 import type { NodeDatabase } from './node-database.ts';
 import { CLUSTER_SQL } from './cluster-statements.ts';
+import { Releases } from './releases.ts';
 
 /** The state of a node, for metrics. */
 export interface ClusterStats {
@@ -56,13 +58,6 @@ const POLL_MS = 1000;
 const FOLLOW_MS = 5 * POLL_MS;
 /** Maximum number of tasks whose changes are reported. The readers of further tasks find the changes when they poll. */
 const MAX_FOLLOWED = 20_000;
-/**
- * How long the release of a task that does not exist is repeated. If a connection is lost during the statement that
- * creates a task, the database may still execute the statement later, for example when it gets a lock.
- */
-const LATE_MS = 600_000;
-/** Maximum number of such tasks. */
-const MAX_LATE = 5000;
 /** Delay before a newly watched task is checked. One query checks all tasks that are watched within this time. */
 const WATCH_MS = 2;
 /** The answer to a request that this node cannot decrypt. */
@@ -103,10 +98,7 @@ export class PostgresCluster implements StoreCluster {
   readonly #followers = new Map<string, Map<string, number>>();
   /** The webhooks whose events this node delivers, by `pushName`. */
   readonly #pushes = new Map<string, PushKey>();
-  /** The tasks that are still to be released, with their epochs. After a failure, the release is tried again. */
-  readonly #released = new Map<string, number>();
-  /** The tasks that did not exist when they were released, with the time until which the release is repeated. */
-  readonly #late = new Map<string, { readonly epoch: number; readonly until: number }>();
+  readonly #releases: Releases;
   #watchTimer: NodeJS.Timeout | undefined;
   #polledAt = 0;
   /** The last result of `sweeps`. */
@@ -132,6 +124,14 @@ export class PostgresCluster implements StoreCluster {
       onLook: (isRenewal) => this.#look(isRenewal),
       onListening: () => this.#poll(),
     });
+    this.#releases = new Releases(
+      db,
+      () => this.node,
+      () => {
+        this.#hints.tell(members.peers, { orphans: true });
+        this.#member?.orphaned();
+      },
+    );
     this.#mail = new Mailbox({
       db,
       logger,
@@ -214,12 +214,11 @@ export class PostgresCluster implements StoreCluster {
   }
 
   async takeOver(limit: number): Promise<readonly TaskHead[]> {
-    const { node } = this;
     const isUncertain = performance.now() < this.#uncertainUntil;
     try {
-      const claimed = isUncertain ? await this.#db.run<ScopedHeadRow>(CLUSTER_SQL.own, [node]) : [];
-      const rows = await this.#db.run<ScopedHeadRow>(CLUSTER_SQL.takeOver, [node, limit]);
-      return [...toHeads(claimed), ...this.#moved(toHeads(rows))];
+      const own = isUncertain ? await this.#releases.takeBack() : [];
+      const rows = await this.#db.run<ScopedHeadRow>(CLUSTER_SQL.takeOver, [this.node, limit]);
+      return [...own, ...this.#moved(toHeads(rows))];
     } catch (error) {
       this.#uncertainUntil = performance.now() + 3 * this.leaseMs;
       throw error;
@@ -237,9 +236,8 @@ export class PostgresCluster implements StoreCluster {
   }
 
   release(taskId: string, epoch: number): void {
-    this.#released.set(taskId, epoch);
     this.#uncertainUntil = performance.now() + 3 * this.leaseMs;
-    void this.#release();
+    this.#releases.add(taskId, epoch);
   }
 
   watch(taskId: string, seen: () => number): void {
@@ -279,11 +277,12 @@ export class PostgresCluster implements StoreCluster {
     this.#db.run(CLUSTER_SQL.releasePush, [...pushValues(key), this.node]).catch(() => undefined);
   }
 
-  /** Called by the store when this node has appended to these tasks. */
-  appended(taskIds: Iterable<string>): void {
-    if (this.#followers.size === 0) return;
+  /** Called by the store after this node's appends. */
+  appended(appends: readonly Pick<Append, 'taskId' | 'expected'>[]): void {
+    if (this.#followers.size === 0 && !this.#releases.hasLate) return;
     const now = performance.now();
-    for (const taskId of taskIds) {
+    for (const { taskId, expected } of appends) {
+      if (expected > 0) this.#releases.found(taskId);
       const followers = this.#followers.get(taskId);
       if (!followers) continue;
       for (const [node, until] of followers) {
@@ -347,8 +346,7 @@ export class PostgresCluster implements StoreCluster {
     this.#sweeps = false;
     this.#mail.keepOnly([]);
     this.#pushes.clear();
-    this.#released.clear();
-    this.#late.clear();
+    this.#releases.clear();
     this.#followers.clear();
     this.#member?.expelled();
   }
@@ -360,8 +358,7 @@ export class PostgresCluster implements StoreCluster {
     this.#mail.keepOnly(this.#members.peers);
     // The hint for tasks that a node has released may be lost.
     this.#member?.orphaned();
-    for (const [taskId, { epoch }] of this.#late) this.#released.set(taskId, epoch);
-    void this.#release();
+    void this.#releases.runLate();
     if (leads) this.#db.run(CLUSTER_SQL.forget).catch(() => undefined);
     const now = performance.now();
     for (const [taskId, followers] of this.#followers) {
@@ -376,7 +373,7 @@ export class PostgresCluster implements StoreCluster {
     void this.#mail.read();
     void this.#checkWatched([...this.#watched.keys()]);
     void this.#checkPushes();
-    void this.#release();
+    void this.#releases.run();
   }
 
   /**
@@ -432,39 +429,6 @@ export class PostgresCluster implements StoreCluster {
     } catch (error) {
       this.#logger.debug({ err: error }, 'failed to check the webhooks of this node');
     }
-  }
-
-  async #release(): Promise<void> {
-    const released = [...this.#released];
-    if (released.length === 0) return;
-    this.#released.clear();
-    try {
-      const taskIds = released.map(([taskId]) => toPostgresText(taskId));
-      const epochs = released.map(([, epoch]) => epoch);
-      const rows = await this.#db.run<[taskId: string, wasOwn: boolean]>(CLUSTER_SQL.release, [
-        taskIds,
-        epochs,
-        this.node,
-      ]);
-      const known = new Set(rows.map(([taskId]) => fromPostgresText(taskId)));
-      for (const [taskId, epoch] of released) this.#keepLate(taskId, epoch, known.has(taskId));
-      if (!rows.some(([, wasOwn]) => wasOwn)) return;
-      this.#hints.tell(this.#members.peers, { orphans: true });
-      this.#member?.orphaned();
-    } catch {
-      // The next poll tries again.
-      for (const [taskId, epoch] of released) {
-        if (!this.#released.has(taskId)) this.#released.set(taskId, epoch);
-      }
-    }
-  }
-
-  /** Repeats the release of a task that does not exist, because the database may still create the task. */
-  #keepLate(taskId: string, epoch: number, exists: boolean): void {
-    const now = performance.now();
-    const until = this.#late.get(taskId)?.until ?? now + LATE_MS;
-    if (exists || until <= now) this.#late.delete(taskId);
-    else if (this.#late.size < MAX_LATE) this.#late.set(taskId, { epoch, until });
   }
 }
 

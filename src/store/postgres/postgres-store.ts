@@ -165,7 +165,7 @@ export class PostgresStore implements TaskStore {
       scoped.push({ ...append, scope, position });
     }
     const outcomes = await appendBatch({ ...this.#appender, node: () => node }, scoped);
-    this.cluster.appended(batch.map(({ taskId }) => taskId));
+    this.cluster.appended(batch);
     return outcomes;
   }
 
