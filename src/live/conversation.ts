@@ -39,8 +39,11 @@ import {
   hasData,
   isRefusedAsBusy,
   isUnavailable,
+  mayRetry,
   OWN_CALL,
+  reserveNextTask,
   reserveSessionTask,
+  STORE_WAIT_MS,
   turnState,
   type TurnState,
 } from './session-task.ts';
@@ -50,8 +53,6 @@ import { type Logger, type RequestHandler, type TaskStream } from '../tasks/inde
 const ANSWER_TRIES = 50;
 /** Maximum time to wait for an event before a retry. */
 const MOVEMENT_MS = 100;
-/** The delay before a lost stream is opened again, and between attempts to create a task. */
-const STORE_WAIT_MS = 1000;
 /** Maximum number of earlier tasks whose ids are kept. Clients can resume in these tasks. */
 const MAX_FORMER = 64;
 
@@ -390,8 +391,8 @@ export class Conversation {
     } catch (error) {
       this.#attempted = undefined;
       if (still()) this.#state = 'idle';
-      const mayRetry = isRefusedAsBusy(error) || (!tried && isUnavailable(error));
-      if (mayRetry && !next.dropped) {
+      const retries = isRefusedAsBusy(error) || (!tried && isUnavailable(error));
+      if (retries && !next.dropped) {
         // Another turn is running, or the server is full. The prompt stays first in the queue.
         next.tried = undefined;
         tried?.({ queued: true });
@@ -399,10 +400,10 @@ export class Conversation {
         if (still()) await this.#movement();
         return;
       }
-      const reason = mayRetry ? droppedError(id) : error;
+      const reason = retries ? droppedError(id) : error;
       tried?.({ error: reason });
       const from = next.shown.from;
-      if (!tried && !mayRetry) logger.warn({ err: error, from }, 'a queued prompt was refused');
+      if (!tried && !retries) logger.warn({ err: error, from }, 'a queued prompt was refused');
       next.forgotten.resolve(reason instanceof A2AError ? reason : new A2AError('internal'));
     }
     this.#attempted = undefined;
@@ -464,29 +465,27 @@ export class Conversation {
 
   async #watchAgain(): Promise<void> {
     await rest(STORE_WAIT_MS, this.#ending.signal);
-    try {
-      if (!this.closed) await this.#watch(this.#seq);
-    } catch (error) {
-      if (!isUnavailable(error)) throw error;
-      await this.#watchAgain();
+    await this.#watchSoon(this.#seq);
+  }
+
+  /** Like `#watch`, but while the store is unavailable, tries again. */
+  async #watchSoon(after: number): Promise<void> {
+    while (!this.closed) {
+      try {
+        return await this.#watch(after);
+      } catch (error) {
+        if (!mayRetry(error)) throw error;
+      }
+      await rest(STORE_WAIT_MS, this.#ending.signal);
     }
   }
 
   async #renew(): Promise<void> {
     const { id: before, contextId } = this.#task;
-    const { live, logger } = this.#options;
-    let task: Task | undefined;
-    while (!task) {
-      try {
-        task = await reserveSessionTask(this.#options, contextId);
-      } catch (error) {
-        logger.warn({ err: error }, 'failed to create a task for the live session; retrying');
-        await rest(STORE_WAIT_MS, this.#ending.signal);
-        if (this.closed) return;
-      }
-    }
+    const { live } = this.#options;
+    const task = await reserveNextTask(this.#options, contextId, this.#ending.signal);
     live.delete(before);
-    if (this.closed) return;
+    if (!task || this.closed) return;
     live.add(task.id);
     this.#former = [...this.#former, before].slice(-MAX_FORMER);
     this.#task = task;
@@ -495,6 +494,6 @@ export class Conversation {
     const { resolve } = this.#renewed;
     this.#renewed = Promise.withResolvers();
     resolve();
-    await this.#watch(0);
+    await this.#watchSoon(0);
   }
 }

@@ -17,7 +17,7 @@ import type {
   TaskStream,
 } from '../tasks/index.ts';
 import type { Conversation } from './conversation.ts';
-import { isUnavailable, OWN_CALL } from './session-task.ts';
+import { mayRetry, OWN_CALL } from './session-task.ts';
 
 /** The clients, the queued prompts, and the version of the commands. Each value replaces the previous one. */
 export type Presence = Omit<Extract<LiveItem, { kind: 'presence' }>, 'kind'>;
@@ -117,7 +117,7 @@ export class SessionReader {
     while (taskId !== undefined && !this.#closed) {
       const reason: EndReason | undefined = await this.#read(taskId, from).catch(
         (error: unknown) => {
-          if (isUnavailable(error)) return 'lost';
+          if (mayRetry(error)) return 'lost';
           throw error;
         },
       );
@@ -128,6 +128,7 @@ export class SessionReader {
         continue;
       }
       from = 'start';
+      this.cursor = 0;
       taskId = await conversation.taskAfter(taskId);
     }
   }

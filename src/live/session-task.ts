@@ -1,4 +1,5 @@
 /** Creates and continues the task of a live session, and determines the state of its turn. */
+import { rest } from '../base/index.ts';
 import {
   EXTENSION_URI,
   extensionMetadata,
@@ -12,7 +13,10 @@ import {
   type Task,
   type TaskStatusUpdateEvent,
 } from '../protocol/index.ts';
-import type { RequestHandler } from '../tasks/index.ts';
+import type { Logger, RequestHandler } from '../tasks/index.ts';
+
+/** Delay between attempts while the store is unavailable. */
+export const STORE_WAIT_MS = 1000;
 
 /** The call context of requests that the session itself makes. */
 export const OWN_CALL: Call = { extensions: [EXTENSION_URI] };
@@ -36,8 +40,13 @@ export function isRefusedAsBusy(error: unknown): boolean {
   return reason === undefined && info?.['taskId'] !== undefined;
 }
 
-export function isUnavailable(error: unknown): boolean {
+export function isUnavailable(error: unknown): error is A2AError {
   return error instanceof A2AError && error.kind === 'unavailable';
+}
+
+/** Returns whether the server is unavailable only for a while. A server that is shutting down names no time. */
+export function mayRetry(error: unknown): boolean {
+  return isUnavailable(error) && error.detail.retryAfterSeconds !== undefined;
 }
 
 export function hasData({ status }: TaskStatusUpdateEvent): boolean {
@@ -65,6 +74,23 @@ export function reserveSessionTask(
     ...(mcpServers && { mcpServers }),
   });
   return handler.reserveTask({ contextId, metadata }, OWN_CALL);
+}
+
+/** Creates the next task of a session. Tries again until it succeeds. Returns undefined if the signal is aborted first. */
+export async function reserveNextTask(
+  session: SessionSettings & { readonly logger: Logger },
+  contextId: string,
+  signal: AbortSignal,
+): Promise<Task | undefined> {
+  for (;;) {
+    try {
+      return await reserveSessionTask(session, contextId);
+    } catch (error) {
+      session.logger.warn({ err: error }, 'failed to create a task for the live session; retrying');
+      await rest(STORE_WAIT_MS, signal);
+      if (signal.aborted) return undefined;
+    }
+  }
 }
 
 /** Returns the task if it still accepts messages, or undefined if it has failed or was canceled or rejected. */

@@ -433,7 +433,7 @@ test('a session whose store is unavailable for a while stays open, and its clien
   t.mock.method(server.handler, 'subscribe', async (...args: Parameters<typeof subscribe>) => {
     if (refusals === 4) return subscribe(...args);
     if (++refusals === 4) refused.resolve();
-    throw new A2AError('unavailable');
+    throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
   });
   const failing = t.mock.method(store, 'append', () => {
     throw new Error('the disk is gone');
@@ -449,4 +449,33 @@ test('a session whose store is unavailable for a while stays open, and its clien
     'terminal: three',
     'agent: Three.',
   ]);
+});
+
+test('after a turn is canceled, neither the session nor its client needs the store at once, and nothing of the next task is missed', async (t) => {
+  const script = [writes('a.txt', 'a'), says('Two.')];
+  const { live, server } = await openSession(t, { script });
+  const ann = live.join({ kind: 'terminal' });
+  const watcher = new Watcher(ann);
+  const { taskId: first } = await ann.prompt('one');
+  await watcher.pending();
+  const { subscribe } = server.handler;
+  const next = Promise.withResolvers<string>();
+  let calls = 0;
+  let isAvailable = false;
+  t.mock.method(server.handler, 'subscribe', async (...args: Parameters<typeof subscribe>) => {
+    const [{ id }] = args;
+    // The session tries first. Its second attempt succeeds.
+    if (isAvailable || id === first || ++calls === 3) return subscribe(...args);
+    next.resolve(id);
+    throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
+  });
+  await ann.cancel();
+  const id = await within('the next task', next.promise);
+  await ann.prompt('two');
+  for await (const { event } of await subscribe({ id, after: 0 })) {
+    if (event.kind === 'status-update' && event.final) break;
+  }
+  isAvailable = true;
+  await watcher.state('completed');
+  assert.deepEqual(watcher.said.slice(-2), ['terminal: two', 'agent: Two.']);
 });
