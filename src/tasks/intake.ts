@@ -200,6 +200,8 @@ async function begin(
   messageIds: readonly string[] | undefined,
 ): Promise<Started> {
   const { log, push } = runtime;
+  const config = push && params.configuration?.pushNotificationConfig;
+  const origin = config && (await originOf(runtime, call, undefined, params));
   runtime.checkOpen();
   if (reception?.needsNoPlace !== true) runtime.executions.checkRoom(scope);
   const { contextId } = request;
@@ -218,10 +220,9 @@ async function begin(
   const execution = runtime.executions.claim(live);
   if (live.lost || live.stored === 0) await live.whenStored(live.seq);
   const start = () => execution.start(request, { message, task, turn, resumed: false });
-  const config = params.configuration?.pushNotificationConfig;
-  if (config && push) {
+  if (config && origin) {
     try {
-      await push.save(id, config, await originOf(runtime, call, undefined, params), 0);
+      await push.save(id, config, origin, 0);
     } catch (error) {
       using _live = live;
       if (log.cluster) {
@@ -341,7 +342,7 @@ async function proceed(
     if (!takes(live, reception) || (isAnswer && live.running)) await refuse(live);
     if (config && !origin) {
       origin = await originOf(runtime, call, live, params);
-      await push.checkRoom(taskId, config, origin.version);
+      await push.checkRoom(taskId, config, origin);
       continue;
     }
     if (live.owned) break;
@@ -372,7 +373,7 @@ async function proceed(
   await stored;
   try {
     // If this fails, the client can repeat the message. Then its webhook still gets all events after the message.
-    if (config && origin) await push.saveOnce(taskId, config, origin, after);
+    if (config && origin) await push.saveOnce(taskId, config, origin, () => after);
     if (execution || config) await push?.attach(live);
   } finally {
     if (execution) {
@@ -468,7 +469,7 @@ async function repeated(
     const origin = await originOf(runtime, call, live, params);
     // The webhook of the first copy may not be saved. Therefore, the webhook gets all events after the message.
     const isFirst = loaded.task.history?.[0] === said;
-    const after = isFirst ? 0 : await seqBefore(live, message.messageId);
+    const after = () => (isFirst ? 0 : seqBefore(live, message.messageId));
     const isNew = await runtime.push.saveOnce(taskId, config, origin, after);
     if (isNew) await runtime.push.attach(live);
   }

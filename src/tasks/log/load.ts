@@ -88,13 +88,16 @@ export async function seqBefore(
   log: Pick<Readable, 'stored' | 'read'>,
   messageId: string,
 ): Promise<number> {
+  let piece = 16;
   for (let seq = 0; seq < log.stored;) {
-    const entries = await log.read(seq, PIECE);
+    const entries = await log.read(seq, piece);
     for (const { seq: at, event } of entries) {
       const message = event.kind === 'status-update' ? event.status.message : undefined;
       if (message?.role === 'user' && message.messageId === messageId) return at - 1;
     }
     seq = entries.at(-1)?.seq ?? log.stored;
+    if (entries.length === piece) await new Promise((resolve) => setImmediate(resolve));
+    piece = nextPiece(entries, PIECE);
   }
   return log.stored;
 }

@@ -99,16 +99,20 @@ export class PushNotifier {
 
   /** Throws if the configuration is invalid, or if the store would refuse it. */
   check(config: PushNotificationConfig, version: ProtocolVersion): void {
-    this.#log.store.checkPush?.(this.#options.deliver.accept(config, version));
+    const accepted = this.#options.deliver.accept(config, version);
+    this.#checkRoom([], accepted.id);
+    this.#log.store.checkPush?.(accepted);
   }
 
-  /** Throws if the task cannot have another webhook. */
+  /** Throws if the task cannot have another webhook, unless it already has the same one. */
   async checkRoom(
     taskId: string,
     config: PushNotificationConfig,
-    version: ProtocolVersion,
+    origin: PushOrigin,
   ): Promise<void> {
-    this.#checkRoom(await this.#list(taskId), this.#options.deliver.accept(config, version).id);
+    const known = await this.#list(taskId);
+    const { id } = this.#options.deliver.accept(config, origin.version);
+    if (!sameWebhook(known, config, origin)) this.#checkRoom(known, id);
   }
 
   #checkRoom(known: readonly PushRecord[], id: string): void {
@@ -129,7 +133,7 @@ export class PushNotifier {
     after: number,
   ): Promise<PushRecord> {
     return this.#saving.run(taskId, async () => {
-      const known = await this.#find(taskId, config, origin);
+      const known = sameWebhook(await this.#list(taskId), config, origin);
       if (!known) return this.#save(taskId, config, origin, after);
       const { cursor, dueAt } = known.progress;
       const progress = dueAt === undefined ? known.progress : { cursor, attempts: 0, dueAt: 0 };
@@ -139,36 +143,19 @@ export class PushNotifier {
 
   /**
    * Saves a configuration that came with a message, unless the task already has the same configuration. Returns whether
-   * it was new.
+   * it was new. `after` returns the last entry that the webhook does not get.
    */
   saveOnce(
     taskId: string,
     config: PushNotificationConfig,
     origin: PushOrigin,
-    after: number,
+    after: () => MaybePromise<number>,
   ): Promise<boolean> {
     return this.#saving.run(taskId, async () => {
-      if (await this.#find(taskId, config, origin)) return false;
-      await this.#save(taskId, config, origin, after);
+      if (sameWebhook(await this.#list(taskId), config, origin)) return false;
+      await this.#save(taskId, config, origin, await after());
       return true;
     });
-  }
-
-  /**
-   * Returns the task's webhook with the same configuration and origin, or undefined if there is none. If `config` has
-   * no id, any id matches.
-   */
-  async #find(
-    taskId: string,
-    config: PushNotificationConfig,
-    { version, view }: PushOrigin,
-  ): Promise<PushRecord | undefined> {
-    return (await this.#list(taskId)).find(
-      (record) =>
-        record.version === version &&
-        record.view === view &&
-        sameJson({ ...config, id: config.id ?? record.config.id }, record.config),
-    );
   }
 
   async #save(
@@ -465,6 +452,23 @@ export class PushNotifier {
     await this.#writer.flush();
     await this.#claims?.flush();
   }
+}
+
+/**
+ * Returns the webhook with the same configuration and origin, or undefined if there is none. If `config` has no id, any
+ * id matches.
+ */
+function sameWebhook(
+  records: readonly PushRecord[],
+  config: PushNotificationConfig,
+  { version, view }: PushOrigin,
+): PushRecord | undefined {
+  return records.find(
+    (record) =>
+      record.version === version &&
+      record.view === view &&
+      sameJson({ ...config, id: config.id ?? record.config.id }, record.config),
+  );
 }
 
 function key({ taskId, config: { id } }: PushRecord): string {

@@ -184,6 +184,18 @@ test('an answer whose webhook is refused is not taken, and the task waits on', a
   assert.equal((await send(handler, 'b', { taskId })).status.state, 'completed');
 });
 
+test('an answer may repeat the webhook that its task already has, even if there is no room for another one', async (t) => {
+  const options = { deliver: receiver().deliver, logger: silent };
+  const handler = createHandler(asker, { ...options, limits: { maxPushConfigsPerTask: 1 } });
+  t.after(() => handler.close());
+  const configuration = { pushNotificationConfig: { url: hook.url } };
+  const task = await handler.sendMessage({ message: says('1'), configuration });
+  assert.ok(task.kind === 'task');
+  const message = says('a', { taskId: task.id });
+  await handler.sendMessage({ message, configuration });
+  assert.equal((await handler.listPushConfigs({ id: task.id })).length, 1);
+});
+
 test('a message that comes again with a webhook has it saved', async (t) => {
   const handler = createHandler(asker, { deliver: receiver().deliver, logger: silent });
   t.after(() => handler.close());
