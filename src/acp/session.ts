@@ -61,7 +61,8 @@ export interface AcpSessionOptions {
   readonly session: LiveSession;
   readonly client: AgentContext;
   /**
-   * The client's editor. Commands may run in its terminals. `retry` is called before each turn that the client starts.
+   * The client's editor. Commands may run in its terminals. `retry` is called when the client sends a prompt while no
+   * earlier turn may still be running.
    */
   readonly editor: Pick<ClientEditor, 'terminalOf' | 'retry'>;
   /** Whether to send the earlier conversation to the client. */
@@ -174,8 +175,8 @@ export class AcpSession {
     if (call && isText && isOpen(requestId(call))) {
       return this.#prompts.answer(confirmationOf(call, OPTION.words, { answer }));
     }
-    // After a timeout, the editor is not used for the rest of the turn. If a prompt of the client is pending, or the
-    // turn waits, this turn may not have ended.
+    // After a timeout, the editor is not used until that turn has ended. While a prompt of the client is pending, or
+    // the task waits for an answer, that turn may still be running.
     if (!this.#prompts.isPending && !isInterrupted(this.#state)) this.#options.editor.retry();
     const { done } = await this.#prompts.send(parts);
     return done;
@@ -207,7 +208,7 @@ export class AcpSession {
     throw RequestError.invalidParams({}, `${field}: ${value} is not allowed here: ${this.#reply}`);
   }
 
-  /** Responds to the client's prompts. */
+  /** Ends the client's pending prompts with this outcome. */
   endPrompts(outcome: StopReason): void {
     this.#prompts.endAll(outcome);
   }

@@ -1,10 +1,12 @@
 /**
- * Hooks into a run. Callbacks belong to one agent. Plugins belong to a runner and apply to all of its agents.
+ * The hooks of a run: functions that are called at certain points. Callbacks belong to one agent. Plugins belong to a
+ * runner and apply to all of its agents.
  *
  * The hooks of the plugins are called first, in the order of the plugins. The agent's own callback is called last. When
- * a hook returns a value, this value is used and no further hook is called, except for `onEvent`. A hook that returns
- * nothing changes nothing. An error in a hook ends the run with an error event, unless the description of the hook says
- * otherwise. An aborted run does not wait for its hooks, so a hook should stop when `signal` is aborted.
+ * a hook returns a value, this value is used and no further hook is called. `onEvent` is different: every plugin is
+ * called, with the result of the previous one. A hook that returns nothing changes nothing. An error in a hook ends the
+ * run with an error event, unless the description of the hook says otherwise. An aborted run does not wait for its
+ * hooks, so a hook should stop when `signal` is aborted.
  */
 import type { MaybePromise, JsonObject, JsonValue } from '../base/index.ts';
 import type { Artifacts } from './artifact.ts';

@@ -31,7 +31,10 @@ export interface Abilities {
   readonly urls: Readonly<Record<string, readonly RegExp[]>>;
   /** The provider's name for the vendor, such as `anthropic.messages`. */
   readonly vendor: string;
-  /** Whether a file that cannot be sent to the model is an error. By default, the file's address is sent as text. */
+  /**
+   * Whether a file of a message that cannot be sent to the model is an error. By default, the file's address is sent as
+   * text.
+   */
   readonly strict?: boolean | undefined;
   /** Whether files are sent. If false, the model gets a note or the address instead of each file that is not text. */
   readonly files?: boolean;

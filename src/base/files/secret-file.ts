@@ -41,7 +41,10 @@ export function readSecret(file: string): Buffer | undefined {
   }
 }
 
-/** Returns whether the group or other users have access to the file. False if the file does not exist. */
+/**
+ * Returns whether the group or other users have access to the file. False if the file does not exist, and on Windows,
+ * which has no such modes.
+ */
 export function isExposed(file: string): boolean {
   const { mode = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {};
   return isUnix && (mode & 0o077) !== 0;

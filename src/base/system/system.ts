@@ -34,7 +34,7 @@ export class NoHomeError extends Error {
 
 /**
  * Returns the user's home folder, which is always an absolute path. If the variable for it is empty or relative, it is
- * ignored. Otherwise the files of the current folder, for example of a cloned repository, would become the user's own.
+ * ignored. With a relative path, the current folder, for example a cloned repository, would count as the user's home.
  */
 export function homeFolder(): string {
   const folder = absolute(known(homedir)) ?? absolute(known(() => userInfo().homedir));

@@ -9,7 +9,7 @@ const NAME = 'parley-a2a';
 /**
  * OpenTelemetry's instrumentation of `fetch` subscribes to this channel, and adds `traceparent` to each request. If the
  * channel has any subscriber, Parley does not add the header to requests by `fetch`, because it cannot tell the
- * instrumentation from other subscribers. So if no subscriber adds the header, these requests have no `traceparent`.
+ * instrumentation from other subscribers. So if there are only other subscribers, these requests have no `traceparent`.
  */
 const FETCH_CHANNEL = 'undici:request:create';
 
@@ -32,9 +32,9 @@ export async function openTelemetryTracer(): Promise<Tracer> {
   } as const;
 
   /**
-   * Returns the context that contains the parent span. If the active span is not in the trace of `parent`, `parent` is
-   * the parent span. Otherwise, the active span is the parent span, because it is nearer. For example, the active span
-   * is the SDK's span for the HTTP request, or a span that a tool has started.
+   * Returns the context that contains the parent span. This is the active span, because it is nearer, if it is in the
+   * same trace as `parent`, or if `parent` is missing or invalid. Otherwise it is `parent`. The active span is, for
+   * example, the SDK's span for the HTTP request, or a span that a tool has started.
    */
   function contextOf(parent: string | undefined): Context {
     const given = parseTraceparent(parent);

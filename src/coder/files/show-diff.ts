@@ -1,6 +1,6 @@
 /**
  * The diff of a changed file, for people. Long content is truncated, with a note. If more than the content changes, the
- * diff starts with the header lines of git. They say that the file is moved or removed, or becomes executable.
+ * diff starts with the header lines of git. They say that the file is moved or removed, or that its mode changes.
  */
 import { basename } from 'node:path';
 import { formatPatch, structuredPatch, type StructuredPatch } from 'diff';
@@ -10,7 +10,10 @@ import { binaryNote, noDiffNote, truncatedNote } from '../../protocol/schema-fre
 import { binaryKind } from './text.ts';
 import { modesOf, RUN_BITS, type Change } from './write.ts';
 
-/** Maximum length of the old content, and of the new content. A person can edit only complete new content. */
+/**
+ * Maximum length of the old content, and of the new content. If the new content is truncated, the person cannot edit it
+ * before they approve the call.
+ */
 const MAX_CONTENT = 256 * 1024;
 const MAX_DIFF = 64 * 1024;
 /** Limits of the comparison. If the comparison exceeds one of these limits, a note is shown instead of the diff. */
@@ -55,7 +58,10 @@ interface Header extends Omit<StructuredPatch, 'hunks'> {
   readonly newFileName: string;
 }
 
-/** Returns the header of a diff. It has the form of git if it says more than the two names. */
+/**
+ * Returns the header of a diff. If the file is moved, removed or executable, or if its mode changes, it has git's
+ * extended form. Otherwise it has only the two names.
+ */
 function headerOf(
   change: Change,
   oldFileName: string,

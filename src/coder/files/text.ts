@@ -24,7 +24,7 @@ export interface Text {
  */
 export function decodeText(bytes: Buffer, shown: string): Text {
   const kind = binaryKind(bytes);
-  if (kind !== undefined) {
+  if (kind !== undefined && kind !== UTF_16) {
     throw new FileError('binary', `${shown} is not text (${kind}, ${sizeOf(bytes.length)})`);
   }
   try {
@@ -60,14 +60,15 @@ export function toCrlf(text: string): string {
   return text.replaceAll(/\r?\n/g, '\r\n');
 }
 
+const UTF_16 = 'UTF-16 text';
 const BINARIES: readonly (readonly [kind: string, magic: string])[] = [
   ['PDF document', '%PDF-'],
   ['ZIP archive', 'PK\x03\x04'],
   ['gzip archive', '\x1f\x8b'],
   ['ELF program', '\x7fELF'],
   ['SQLite database', 'SQLite format 3\0'],
-  ['UTF-16 text', '\xff\xfe'],
-  ['UTF-16 text', '\xfe\xff'],
+  [UTF_16, '\xff\xfe'],
+  [UTF_16, '\xfe\xff'],
 ];
 
 /** Returns the kind of a binary file, determined from its first bytes, or undefined for text. */

@@ -16,7 +16,7 @@ const FAILURES: Readonly<Record<string, string>> = {
   'event-limit': 'The turn has reached its limit of events.',
   'token-limit': 'The session has reached its token limit (limits.maxTokens). Start a new session.',
   'cost-limit': 'The session has reached its cost limit (limits.maxCostUsd). Start a new session.',
-  'model-exhausted': 'script exhausted.',
+  'model-exhausted': 'The scripted model has no more responses (script exhausted).',
 };
 
 /**

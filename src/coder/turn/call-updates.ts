@@ -26,16 +26,16 @@ export function quiet(call: ToolCall): ToolCall {
 }
 
 /**
- * The minimum time between two updates of a running call is LIVE_MS, or LIVE_SHARE of the call's running time if this
- * is longer. Updates are limited, because each update stays in the task's log. The shell reports its output slightly
- * less often, so its reports are usually not skipped.
+ * After a running call was shown with new output, its next output is shown after LIVE_MS, or after LIVE_SHARE of the
+ * call's running time if this is longer. Updates are limited, because each update stays in the task's log. The shell
+ * reports its output slightly less often, so its reports are usually not skipped.
  */
 const LIVE_MS = 100;
 const LIVE_SHARE = 1 / 60;
 
 /** Decides when a running call is shown again. */
 export class LivePace {
-  /** For each running call: when it was first shown, and when it was last shown. */
+  /** For each running call: when new output was first shown, and when it was last shown. */
   readonly #shown = new Map<string, { readonly since: number; readonly last: number }>();
 
   /** Returns whether a call should be shown again, because its output is new and enough time has passed. */

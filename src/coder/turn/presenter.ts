@@ -5,7 +5,7 @@
  *
  * - Text and thoughts are collected before they are sent (speech.ts). helper-speech.ts handles the text and thoughts of
  *   helpers, which are the subagents of the `task` tool.
- * - A call is sent in full each time it changes: PENDING when it needs approval, waits for its turn or begins,
+ * - A call is sent in full each time it changes: PENDING when it needs approval, waits for earlier calls or begins,
  *   EXECUTING with its output, then SUCCEEDED, FAILED or CANCELLED.
  */
 import { randomUUIDv7 } from 'node:crypto';
@@ -130,8 +130,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   ): AsyncGenerator<StatusEvent> {
     const { events, questions } = run;
     const { calls } = new CallStates(this.#options.context.task);
-    // The replay numbers its texts with a temporary AnswerText. Only texts that are missing in the log get numbers from
-    // `answer`.
+    // During the replay, `this.#answer` is temporary, so that texts which are already in the log use no numbers of
+    // `answer`. Only the missing texts are numbered with `answer`.
     const answer = this.#answer;
     this.#answer = new AnswerText(this.#options.context);
     const missing = missingUpdates(calls, questions, answer);
@@ -147,7 +147,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     }
     this.#answer = answer;
     // The replay may have added a confirmation request that was already answered. If the log shows the call as PENDING
-    // without a request, the call only waits for its turn. In this case, the request is removed again.
+    // without a request, the call waits only for earlier calls. In this case, the request is removed again.
     for (const { tool_call_id: id, status, confirmation_request } of calls.values()) {
       const call = this.#calls.get(id);
       if (call && status === 'PENDING' && !confirmation_request)
@@ -374,7 +374,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     // ended.
     if (this.#ended.has(id)) return [];
     // A question of a helper or an MCP server is shown as a separate call with the name of the helper or the server.
-    // This call is not in the session.
+    // The session contains the question, but not this call.
     const mark = callId === undefined ? {} : this.#helperOf(id.slice(0, id.lastIndexOf('/'))).mark;
     this.#note([{ kind: 'function-call', id, name: tool, args }], mark);
     const { request, correlationId } = requestOf(question);
@@ -394,8 +394,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   /**
-   * Shows that a call waits for its turn. Such a call is PENDING and needs no answer. Earlier calls that have not been
-   * shown yet are shown before it.
+   * Shows that a call waits for earlier calls to end. Such a call is PENDING and needs no answer. Earlier calls that
+   * have not been shown yet are shown before it.
    */
   #wait(callId: string): StatusEvent[] {
     const call = this.#calls.get(callId);

@@ -106,7 +106,7 @@ export function usageRoutes(options: UsageRoutesOptions): GatewayRoute[] {
       scope: 'audit:read',
       summary:
         'Usage of the workspace: calls, failures, tokens and cost, by key, model, agent or day',
-      detail: `An operator may also read the usage of other workspaces. The dimension \`key\` is the caller: a key, or the subject of a JWT. Usage by \`context\` or \`task\` is kept for a month only. ${PAGING}`,
+      detail: `An operator may also read the usage of other workspaces. The dimension \`key\` is the caller: a key, or the subject of a JWT. Usage by \`context\` or \`task\` is kept for at most a month, and for a shorter time if there are very many calls. ${PAGING}`,
       query: UsageQuery,
       answers: { 200: { description: 'The usage', schema: Usage } },
       handle: async ({ caller, query }) => {
@@ -130,7 +130,7 @@ export function usageRoutes(options: UsageRoutesOptions): GatewayRoute[] {
       scope: 'audit:read',
       summary:
         'The budgets of the workspace, its keys and its JWT subjects, with what is spent and reserved',
-      detail: `The budget of the workspace comes first. The budgets of its usable keys follow, the newest keys first, and then the budgets of its JWT subjects. Subjects that the configuration names come before other subjects that have used something. ${PAGING}`,
+      detail: `The budget of the workspace comes first. The budgets of its usable keys follow, the newest keys first, and then the budgets of its JWT subjects. Subjects that the configuration names come first. Other subjects follow if they have used something. ${PAGING}`,
       query: BudgetsQuery,
       answers: { 200: { description: 'The budgets', schema: BudgetPage } },
       handle: async ({ caller, query }) => {

@@ -47,13 +47,16 @@ import {
   TRIM_STEP,
 } from './store.ts';
 
-/** Number of rows of tasks that one statement adds, if there are enough of them. */
+/** Number of calls that one statement adds. If fewer are left, each call is added by a statement of its own. */
 const ROWS_AT_ONCE = 8;
 
 export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS): BudgetStore {
   /** Id of this process, which is the owner of its reservations. */
   const owner = randomUUID();
-  /** The time until which resumed tasks can take over the reservations of their calls to agents. */
+  /**
+   * After a restart, a resumed task can take over the reservations that the previous process made for the task's calls
+   * to agents. This is the time when that ends.
+   */
   let adoptsUntil: number | undefined;
 
   function* reserve(planned: PlannedBooking, dry: boolean): Steps<Grant | BudgetRefusal> {
@@ -125,7 +128,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
       if (booking.taskId === '') yield* addWithoutTask(use, numbers);
       else if (same) same.push(use);
       else calls.set(name, [use]);
-      // Only a call with a budget has a reservation. Without a budget, the task has no counter.
+      // `inTask` is true if the call had a reservation. Without a reservation, there is no budget and no counter.
       if (inTask) yield* count(booking, holdersOf(booking).taskHolder);
     }
     for (const same of calls.values()) yield* addTaskRows(same, numbers);
@@ -147,8 +150,8 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
   }
 
   /**
-   * Adds the rows of calls with the same caller, model or agent, day and currency. `numbers` has the last row number of
-   * each workspace in this transaction.
+   * Adds the rows of calls that have the same day, the same currency, the same caller, and the same model or agent.
+   * `numbers` has the last row number of each workspace in this transaction.
    */
   function* addTaskRows(uses: readonly BookedUse[], numbers: Map<string, number>): Steps<void> {
     const { booking } = uses[0]!;
@@ -165,8 +168,8 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
   }
 
   /**
-   * Adds a call that has no task. If there is already a row for such calls with the same day, caller, model or agent,
-   * and context, the usage is added to this row.
+   * Adds a call that has no task. If there is already a row for such calls with the same context, the usage is added to
+   * this row. The day, the currency, the caller, and the model or agent must also be the same.
    */
   function* addWithoutTask(use: BookedUse, numbers: Map<string, number>): Steps<void> {
     const { workspace } = use.booking;

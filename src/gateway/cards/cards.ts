@@ -64,9 +64,9 @@ export interface CardsOptions {
 export type Author = Pick<Caller, 'workspace' | 'actor'>;
 
 /**
- * The methods throw `notFound` or `conflict`, for example if the slug is already used. They also throw
- * `preconditionFailed` if `ifMatch` does not match, `tooLarge` if `card` is too large, and `invalidParams` if no slug
- * can be made from the name.
+ * The methods throw `notFound` if the card does not exist, and `conflict` if the slug is already used or the workspace
+ * has too many cards. They also throw `preconditionFailed` if `ifMatch` does not match, `tooLarge` if `card` is too
+ * large, and `invalidParams` if no slug can be made from the name.
  */
 export interface Cards {
   create(author: Author, input: CardInput): MaybePromise<ModelCard>;
@@ -97,7 +97,10 @@ type Content = Pick<Stored, 'slug' | 'name' | 'description' | 'content'>;
 export function createCards({ register, audit, now = Date.now, limits = {} }: CardsOptions): Cards {
   const { cards = MAX_CARDS, deleted = MAX_DELETED, versions = MAX_VERSIONS } = limits;
   const search = register.kind === 'postgres' ? postgresSearch : fullTextSearch();
-  /** Runs a search. In PostgreSQL, a search needs a transaction, because it changes settings of its transaction. */
+  /**
+   * Runs a search. In PostgreSQL, a search runs in a transaction, because it changes settings that must apply only to
+   * the search.
+   */
   const runSearch = <Result>(work: () => Steps<Result>) =>
     register.kind === 'postgres' ? register.transaction(work) : register.read(work);
   const cache = new Map<string, ModelCard | undefined>();

@@ -89,7 +89,7 @@ function changeOf(
   if (!isSettled(state)) return { type: 'status', ...change };
   const error = errorOf(status);
   return {
-    // The status of a settled task is always one of these types.
+    // The dialect's status of a settled task is also the name of an event type.
     type: change.status as Exclude<DialectEvent['type'], 'status' | 'artifact'>,
     ...change,
     ...(error !== undefined && { error }),

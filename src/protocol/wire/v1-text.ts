@@ -14,8 +14,8 @@ import type {
 import { ROLE_NAMES, STATE_NAMES } from './enums.ts';
 
 /**
- * Returns the JSON text of a frequent event: an event with at most one part, which is text, and without metadata and
- * most other optional fields. Returns undefined for any other event.
+ * Returns the JSON text of a frequent event. Such an event has no metadata, at most one part, which is text, and few
+ * optional fields; a status has no message. Returns undefined for any other event.
  */
 export function eventText(event: StreamEvent): string | undefined {
   switch (event.kind) {

@@ -71,8 +71,8 @@ export interface WebhookSetup {
   /** Called when the receiver has refused further events. */
   readonly onGone: () => void;
   /**
-   * Called once, when the webhook is closed. `wakeAt` is the time at which it must be opened again. Set only if the
-   * next attempt is far away.
+   * Called once, when the webhook is closed. `wakeAt` is the time of the next attempt. It is set if this attempt is far
+   * away, or if the webhook waited for it when the server shut down.
    */
   readonly onEnd: (wakeAt?: number) => void;
 }
@@ -125,7 +125,10 @@ export class Webhook {
     this.#goOn();
   }
 
-  /** Resolves when every stored event was delivered or is left for a retry after a restart. */
+  /**
+   * Resolves when every stored event was delivered, or its next attempt must wait. With a durable store, the remaining
+   * events are delivered after a restart.
+   */
   finish(): Promise<void> {
     this.#finishing = true;
     if (!this.#busy) this.#goOn();
@@ -156,8 +159,8 @@ export class Webhook {
   }
 
   /**
-   * Delivers one event. Awaits before it does anything else, because the reader must not be resumed before `take` has
-   * returned.
+   * Delivers one event. Resumes the reader only after an `await`, because the reader must not be resumed before `take`
+   * has returned.
    */
   async #handle(outgoing: Outgoing): Promise<void> {
     while (await this.#whenDue()) {
@@ -187,7 +190,7 @@ export class Webhook {
     const isWanted = this.#isWanted(entry);
     const post: Post = async (signal, admit) => {
       const isEvent = this.#record.version === '1.0';
-      // The body is the event, so the event is read only when the body may be sent.
+      // In version 1.0, the body is the event, so its size is known. The event is read only when the body may be sent.
       if (isEvent) await admit(size, () => {});
       const prepared = await this.#prepare(await this.#entryAt(seq));
       return prepared ? prepared(signal, isEvent ? async () => {} : admit) : 'taken';
@@ -243,7 +246,10 @@ export class Webhook {
       const passage = { url: config.url, owner: JSON.stringify([tenant, owner]) };
       return await gate.pass(passage, post, this.#abort.signal);
     } catch (error) {
-      logger.debug({ err: error, taskId, configId: config.id }, 'a webhook did not respond');
+      logger.debug(
+        { err: error, taskId, configId: config.id },
+        'failed to deliver an event to a webhook',
+      );
       // The owner of the task sees the reason. So the reason does not contain the error's message, which may have
       // internal addresses.
       const isTimeout = error instanceof Error && /^(?:Abort|Timeout)Error$/.test(error.name);

@@ -17,8 +17,8 @@ interface Props {
 export function StackedBars({ days, series, label, format }: Props) {
   const plan = useMemo(() => {
     const paths = uPlot.paths.bars?.({ size: [0.75, 64] });
-    // Each bar starts at zero and ends at the sum of its own series and all series before it. So the highest bar is
-    // drawn first, and each lower bar covers the lower part of the bars before it.
+    // For each day, each series is drawn as a bar from zero to the sum of this series and all earlier series. The
+    // highest bar is drawn first. Each later bar covers the lower part of the bars that are already drawn.
     const stacked = sums(days, series)
       .map((values, index) => ({ values, index }))
       .toReversed();

@@ -108,7 +108,7 @@ export function openaiRoutes({ models, api }: VendorRoutesOptions): readonly Gat
       scope: 'tasks:read',
       summary: 'List the available models, compatible with OpenAI and Anthropic',
       detail:
-        "With the header `anthropic-version`, the response has Anthropic's format. Only then are there pages.",
+        "With the header `anthropic-version`, the response has Anthropic's format. Only this format has pages.",
       query: ModelsQuery,
       answers: {
         200: { description: 'The models', schema: z.union([ModelsAnswer, ModelInfoPage]) },
