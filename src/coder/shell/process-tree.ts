@@ -23,8 +23,8 @@ const GRACE_MS = 2000;
 /** How long to look for remaining processes after SIGKILL. A process may have started others in the meantime. */
 const KILL_MS = 3000;
 const POLL_MS = 25;
-/** How often, and at which interval, to look again at a process that is just replacing its program (exec). */
-const EXEC_LOOKS = 20;
+/** How long, and at which interval, to look again at a process that is just replacing its program (exec). */
+const EXEC_MS = 1000;
 const EXEC_POLL_MS = 2;
 /** The flag of kernel threads in /proc/PID/stat (PF_KTHREAD). */
 const KERNEL_THREAD = 0x0020_0000;
@@ -100,20 +100,22 @@ async function fromProc({ pid: root, mark }: Root): Promise<number[]> {
     }
     const stat = statOf(pid);
     const address = stat[47];
-    if (address === undefined || (Number(stat[6]) & KERNEL_THREAD) !== 0) return;
+    if (address === undefined || hasEnded(stat) || (Number(stat[6]) & KERNEL_THREAD) !== 0) return;
     if (address === '0' || address !== before) empty.set(pid, address);
   }
 
   for (const name of readdirSync('/proc')) {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) continue;
-    const [state, parent, , session] = statOf(pid);
-    if (state === undefined || state === '' || state === 'Z' || state === 'X') continue;
+    const stat = statOf(pid);
+    if (hasEnded(stat)) continue;
+    const [, parent, , session] = stat;
     children.set(Number(parent), [...(children.get(Number(parent)) ?? []), pid]);
     if (pid === root || Number(session) === root) found.add(pid);
     else lookForMark(pid);
   }
-  for (let looks = 0; empty.size > 0 && looks < EXEC_LOOKS; looks += 1) {
+  const deadline = performance.now() + EXEC_MS;
+  while (empty.size > 0 && performance.now() < deadline) {
     await wait(EXEC_POLL_MS);
     // A copy, because lookForMark() removes a process from the map and may add it again.
     const suspects = [...empty.keys()];
@@ -129,6 +131,11 @@ function statOf(pid: number): string[] {
   // The second field, the name of the program, is in parentheses and may contain any character.
   const stat = read(pid, 'stat') ?? '';
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+/** Returns whether the process of these fields is gone, or a zombie that its parent has not waited for. */
+function hasEnded([state]: readonly string[]): boolean {
+  return !state || state === 'Z' || state === 'X';
 }
 
 /** Returns undefined if the process has ended or belongs to another user. */
