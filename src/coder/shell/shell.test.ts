@@ -29,11 +29,11 @@ async function shellIn(
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
+    // A process that has ended may be visible for a moment: as a zombie (Z), or while the kernel removes it (X).
+    return !isLinux || !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;
   }
-  // A zombie that nobody has fetched is dead all the same.
-  return !isLinux || !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
 }
 
 /** Looks until it is there. */
