@@ -21,7 +21,7 @@ import {
   type VendorEnvironment,
 } from '../../agent/index.ts';
 import type { Relay } from './relay/relay.ts';
-import { raceAbort } from '../../base/index.ts';
+import { type MaybePromise, raceAbort } from '../../base/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Reservation, Spending } from '../budgets/spending.ts';
@@ -50,7 +50,7 @@ import { impliedDefaultModel, OFFLINE } from './implied.ts';
 import { createLeftAnswers } from './left-answers.ts';
 import { ordered } from './order.ts';
 import { promptOf } from './prompt-count.ts';
-import { callProvider, chunksOf, type ProviderCall } from './provider-call.ts';
+import { callProvider, type ProviderCall } from './provider-call.ts';
 import { createProviders, type Provider } from './provider.ts';
 import type { Estimate } from './token-tally.ts';
 import { tokenCounter } from './token-count.ts';
@@ -325,8 +325,8 @@ export function createModels(options: ModelsOptions): Models {
      * cannot have hidden thoughts, if the call is free, or if the provider limits concurrent calls.
      */
     function readOn(
-      { candidate, tally, maxOutputTokens, stop }: Omit<ProviderCall, 'first'>,
-      next: () => Promise<SourceChunk>,
+      { candidate, tally, maxOutputTokens, stop, next }: Omit<ProviderCall, 'first'>,
+      unread: MaybePromise<SourceChunk> | undefined,
       settle: (usage: Usage) => void,
     ): void {
       const { type, usageWaitMs, maxConcurrent } = candidate.provider.config;
@@ -335,7 +335,11 @@ export function createModels(options: ModelsOptions): Models {
       const reads = hidden && !free && maxConcurrent === undefined;
       left.take({
         ms: reads ? usageWaitMs : 0,
-        next,
+        async next() {
+          const first = unread;
+          unread = undefined;
+          return first ?? next();
+        },
         stop: () => stop(new Error('the caller has left')),
         end: (usage) => settle(usage ?? tally.estimate(prompt, { hidden, maxOutputTokens })),
       });
@@ -343,7 +347,7 @@ export function createModels(options: ModelsOptions): Models {
 
     const asking = await ask(target, askOptions, request, begin, (settle) => {
       if (!call) return settle(estimated(target, request, relay));
-      readOn(call, chunksOf(call), settle);
+      readOn(call, call.first, settle);
     });
     const { candidate, answer: begun } = asking;
     const { tally, stop } = begun;
@@ -371,7 +375,7 @@ export function createModels(options: ModelsOptions): Models {
         );
         return new CutOff(target.name, broken);
       },
-      left: (next) => readOn(begun, next, (usage) => settle('left', usage)),
+      left: (unread) => readOn(begun, unread, (usage) => settle('left', usage)),
     });
   }
 
