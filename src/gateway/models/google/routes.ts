@@ -1,6 +1,6 @@
 /**
  * Google's Gemini API: `/v1beta/models`. A provider of the type `google` usually gets the client's own request.
- * Otherwise the request and the answer are converted (vendor-api/own-providers.ts).
+ * Otherwise the request and the answer are converted (vendor-api/vendor-api.ts).
  */
 import * as z from 'zod';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';

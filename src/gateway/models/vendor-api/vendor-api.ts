@@ -16,19 +16,30 @@
  */
 import { text } from 'node:stream/consumers';
 import type { ModelRequest } from '../../../agent/index.ts';
-import type { Relay } from '../relay/relay.ts';
 import { A2AError, type Call } from '../../../protocol/index.ts';
 import type { RouteText } from '../../../http/index.ts';
 import type { RouteAnswer, RouteInput } from '../../api/route.ts';
 import type { FullChunk, RelayedChunk } from '../chunks.ts';
 import type { AnswerStream, Models } from '../models.ts';
+import type { ModelTarget } from '../catalogue.ts';
+import { streams } from '../limits.ts';
+import { relays } from '../provider.ts';
+import type { Relay } from '../relay/relay.ts';
 import { tokenCounter } from '../token-count.ts';
 import { Frames } from './frames.ts';
 import { countIn } from './answer.ts';
-import { type Conversions, ownProviders, type Prepared, prepared } from './own-providers.ts';
 
-/** One request in a vendor's format, and functions that write the answer in this format. */
-export interface Exchange extends Conversions {
+/** A request for the providers of a model. */
+export interface Prepared {
+  /** The model with the providers that may be called. */
+  readonly target: ModelTarget;
+  readonly request: ModelRequest;
+  /** Undefined if no provider gets the client's request without conversion. */
+  readonly relay: Relay | undefined;
+}
+
+/** One request in a vendor's format, its conversions, and functions that write the answer in this format. */
+export interface Exchange {
   /** The caller's name for the model. */
   readonly model: string;
   readonly stream: boolean;
@@ -36,6 +47,13 @@ export interface Exchange extends Conversions {
   readonly hasTools: boolean;
   /** The request for providers that accept the client's format. */
   readonly relay: Relay;
+  /** Converts the request for providers with another API. Throws if this is not possible. */
+  exact(): ModelRequest;
+  /**
+   * Converts what is needed to count the tokens. Unlike `exact`, does not throw if the request has content that only
+   * providers with the client's API support.
+   */
+  rough(): ModelRequest;
   /** Returns the complete response. The last chunk is `finish`. */
   whole(chunks: AsyncIterable<FullChunk>, asked: Prepared): Promise<unknown>;
   /** Returns the stream, in pieces of text. */
@@ -263,5 +281,33 @@ async function unlessDisconnected<T>(work: Promise<T>, signal: AbortSignal): Pro
   } catch (error) {
     if (signal.aborted) throw new A2AError('unavailable', 'The client has disconnected');
     throw error;
+  }
+}
+
+/**
+ * Returns the model with only those providers that get the client's request without conversion, or undefined if there
+ * are none.
+ */
+function ownProviders(target: ModelTarget, relay: Pick<Relay, 'accepts'>): ModelTarget | undefined {
+  const candidates = target.candidates.filter(({ provider }) => relays(provider, relay));
+  return candidates.length > 0 ? { ...target, candidates } : undefined;
+}
+
+/**
+ * Prepares a call. If all providers have the client's API, a rough conversion is enough. If the request cannot be
+ * converted, only the providers with the client's API remain. If there are none, throws the error of the conversion.
+ */
+function prepared(target: ModelTarget, exchange: Exchange): Prepared {
+  // If the model does not stream, a request for a stream cannot be relayed.
+  const mayRelay = !exchange.stream || streams(target);
+  const own = mayRelay ? ownProviders(target, exchange.relay) : undefined;
+  const relay = own && exchange.relay;
+  if (own?.candidates.length === target.candidates.length)
+    return { target, request: exchange.rough(), relay };
+  try {
+    return { target, request: exchange.exact(), relay };
+  } catch (error) {
+    if (own === undefined || !(error instanceof A2AError)) throw error;
+    return { target: own, request: exchange.rough(), relay };
   }
 }
