@@ -24,9 +24,7 @@ export function anthropicRoutes({ api }: { readonly api: VendorApi }): readonly 
       headOf(body, tokenCounter(target.candidates).prompt(request));
     const answer = await api.answer(input, {
       model: body.model,
-      exact: () => messagesRequest(body),
-      rough: () => ({ ...inputOf(body, { strict: false }), maxOutputTokens: body.max_tokens }),
-      stream: body.stream === true,
+      request: (strict) => messagesRequest(body, { strict }),
       hasTools: hasTools(body),
       relay: messagesRelay(body, input),
       whole: (chunks, asked) => completeMessage(head(asked), chunks),

@@ -6,7 +6,7 @@
  *
  *   const api = createVendorApi({ models });
  *   defineRoute({ …, handle: ({ body, ...input }) => api.answer(input, {
- *     model: body.model, exact: () => requestOf(body), rough: () => inputOf(body), stream: body.stream === true,
+ *     model: body.model, request: (strict) => requestOf(body, { strict }),
  *     hasTools: hasTools(body), relay: relayOf(body), whole: (chunks) => messageOf(chunks), frames: (chunks) => eventsOf(chunks),
  *     failure: (error) => eventOf(error),
  *   }) })
@@ -42,18 +42,16 @@ export interface Prepared {
 export interface Exchange {
   /** The caller's name for the model. */
   readonly model: string;
-  readonly stream: boolean;
   /** Whether the request has tools: functions, or tools that run at the vendor. */
   readonly hasTools: boolean;
   /** The request for providers that accept the client's format. */
   readonly relay: Relay;
-  /** Converts the request for providers with another API. Throws if this is not possible. */
-  exact(): ModelRequest;
   /**
-   * Converts what is needed to count the tokens. Unlike `exact`, does not throw if the request has content that only
+   * Converts the request. With `strict`, converts it for providers with another API, and throws if this is not possible.
+   * Otherwise converts what is needed to count the tokens. Then it does not throw if the request has content that only
    * providers with the client's API support.
    */
-  rough(): ModelRequest;
+  request(strict: boolean): ModelRequest;
   /** Returns the complete response. The last chunk is `finish`. */
   whole(chunks: AsyncIterable<FullChunk>, asked: Prepared): Promise<unknown>;
   /** Returns the stream, in pieces of text. */
@@ -69,11 +67,7 @@ export interface Exchange {
 }
 
 /** A request to count tokens in a vendor's format. */
-export interface CountExchange {
-  /** The caller's name for the model. */
-  readonly model: string;
-  /** Converts the request. With `strict`, throws if the request cannot be converted. */
-  readonly request: (strict: boolean) => ModelRequest;
+export interface CountExchange extends Pick<Exchange, 'model' | 'request'> {
   /**
    * The request for providers that accept the client's format, and the field of their answer that has the number of
    * tokens.
@@ -154,7 +148,8 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
         // This waits for the first chunk. A failure before the first chunk can still set the HTTP status.
         const begun = models.answer(target, request, { caller, signal, relay, hasTools });
         const answer = await unlessDisconnected(begun, signal);
-        if (exchange.stream) return streamed(answer, exchange, { asked, signal, leave, ended });
+        if (exchange.relay.stream)
+          return streamed(answer, exchange, { asked, signal, leave, ended });
         const body = await unlessDisconnected(whole(answer, exchange, asked), signal);
         ended();
         return body;
@@ -211,12 +206,7 @@ async function whole(
 function streamed(
   { isRelayed, chunks, leave: leaveAnswer }: AnswerStream,
   exchange: Exchange,
-  call: {
-    readonly asked: Prepared;
-    readonly signal: AbortSignal;
-    leave(): void;
-    readonly ended: () => void;
-  },
+  call: ReturnType<typeof abortable> & { readonly asked: Prepared; readonly ended: () => void },
 ): RouteText {
   const { signal, ended } = call;
   const options = {
@@ -299,15 +289,15 @@ function ownProviders(target: ModelTarget, relay: Pick<Relay, 'accepts'>): Model
  */
 function prepared(target: ModelTarget, exchange: Exchange): Prepared {
   // If the model does not stream, a request for a stream cannot be relayed.
-  const mayRelay = !exchange.stream || streams(target);
+  const mayRelay = !exchange.relay.stream || streams(target);
   const own = mayRelay ? ownProviders(target, exchange.relay) : undefined;
   const relay = own && exchange.relay;
   if (own?.candidates.length === target.candidates.length)
-    return { target, request: exchange.rough(), relay };
+    return { target, request: exchange.request(false), relay };
   try {
-    return { target, request: exchange.exact(), relay };
+    return { target, request: exchange.request(true), relay };
   } catch (error) {
     if (own === undefined || !(error instanceof A2AError)) throw error;
-    return { target: own, request: exchange.rough(), relay };
+    return { target: own, request: exchange.request(false), relay };
   }
 }
