@@ -10,45 +10,35 @@
  * A command on this list still needs a permission, because it may read files outside the workspace.
  */
 import { GREP, readsOnlyInput, RG } from './read-only-commands.ts';
-import { readOptions, wordsIn, type KnownOptions } from './read-options.ts';
+import { readOptions, type KnownOptions } from './read-options.ts';
 import type { SimpleCommand } from './simple-command.ts';
 
 const OPTIONS: Readonly<Record<string, KnownOptions>> = {
   sort: {
-    flags: 'bdfghiMnRrsuVzcCm',
-    valued: 'kt',
-    long: wordsIn('--reverse --unique --numeric-sort --ignore-case --version-sort --stable'),
-    longValued: wordsIn('--key --field-separator'),
+    short: 'bdfghiMnRrsuVzcCmk:t:',
+    long: '--reverse --unique --numeric-sort --ignore-case --version-sort --stable --key: --field-separator:',
   },
   uniq: {
-    flags: 'cduiDz',
-    valued: 'fsw',
-    long: wordsIn('--count --repeated --unique --ignore-case'),
-    longValued: wordsIn('--skip-fields --skip-chars --check-chars'),
+    short: 'cduiDzf:s:w:',
+    long: '--count --repeated --unique --ignore-case --skip-fields: --skip-chars: --check-chars:',
   },
   cut: {
-    flags: 'snz',
-    valued: 'bcdf',
-    long: wordsIn('--complement --only-delimited'),
-    longValued: wordsIn('--bytes --characters --delimiter --fields --output-delimiter'),
+    short: 'snzb:c:d:f:',
+    long: '--complement --only-delimited --bytes: --characters: --delimiter: --fields: --output-delimiter:',
   },
-  tr: {
-    flags: 'cCdst',
-    long: wordsIn('--complement --delete --squeeze-repeats --truncate-set1'),
-  },
-  nl: { flags: 'p', valued: 'bdfhilnsvw' },
-  tac: { flags: 'br', valued: 's' },
+  tr: { short: 'cCdst', long: '--complement --delete --squeeze-repeats --truncate-set1' },
+  nl: { short: 'pb:d:f:h:i:l:n:s:v:w:' },
+  tac: { short: 'brs:' },
   rev: {},
-  column: { flags: 'tx', valued: 'cs' },
-  fold: { flags: 'bs', valued: 'w', longValued: ['--width'] },
-  comm: { flags: '123iz' },
-  paste: { flags: 'sz', valued: 'd', long: ['--serial'], longValued: ['--delimiters'] },
+  column: { short: 'txc:s:' },
+  fold: { short: 'bsw:', long: '--width:' },
+  comm: { short: '123iz' },
+  paste: { short: 'szd:', long: '--serial --delimiters:' },
   jq: {
-    flags: 'rcenSajsRCM',
-    long: wordsIn(
+    short: 'rcenSajsRCM',
+    long:
       '--raw-output --compact-output --exit-status --null-input --sort-keys --slurp --raw-input --join-output ' +
-        '--ascii-output --color-output --monochrome-output --tab',
-    ),
+      '--ascii-output --color-output --monochrome-output --tab',
   },
   rg: RG,
   egrep: GREP,
