@@ -10,9 +10,9 @@
  * the program.
  */
 import { parseCommandLine } from './parse.ts';
-import type { SimpleCommand } from './simple-command.ts';
+import { literalTexts, type SimpleCommand } from './simple-command.ts';
 import { gitReading } from './read-only-git.ts';
-import { readOptions, wordsIn, type KnownOptions } from './read-options.ts';
+import { readOptions, setOf, type KnownOptions } from './read-options.ts';
 
 export interface ReadOnlyCommand {
   readonly program: string;
@@ -53,7 +53,7 @@ const VERSIONS: Readonly<Record<string, readonly string[]>> = {
   git: ['--version'],
 };
 
-const FILTERS = new Set(['cat', 'head', 'tail', 'wc', 'grep']);
+const FILTERS = setOf('cat head tail wc grep');
 const NOTHING: Reading = { operands: [], readsFolders: false };
 
 const ENDS: KnownOptions = {
@@ -64,39 +64,31 @@ const ENDS: KnownOptions = {
 
 export const GREP: KnownOptions = {
   short: 'EFGPivwxcLlnHhoqsrabA:B:C:m:e:',
-  long:
-    '--recursive --line-number --ignore-case --count --files-with-matches --files-without-match ' +
-    '--fixed-strings --extended-regexp --perl-regexp --basic-regexp --word-regexp --line-regexp ' +
-    '--invert-match --only-matching --no-filename --with-filename --no-messages --quiet --text --byte-offset ' +
-    '--color:: --colour:: --include: --exclude: --exclude-dir: --max-count: --context: --after-context: ' +
-    '--before-context: --regexp: --binary-files:',
+  long: `--recursive --line-number --ignore-case --count --files-with-matches --files-without-match
+    --fixed-strings --extended-regexp --perl-regexp --basic-regexp --word-regexp --line-regexp --invert-match
+    --only-matching --no-filename --with-filename --no-messages --quiet --text --byte-offset --color::
+    --colour:: --include: --exclude: --exclude-dir: --max-count: --context: --after-context: --before-context:
+    --regexp: --binary-files:`,
   other: /^-\d+$/,
 };
 
 export const RG: KnownOptions = {
   short: 'nNilcwvFSsoHIUPxA:B:C:m:e:g:t:T:M:d:',
-  long:
-    '--line-number --no-line-number --ignore-case --smart-case --case-sensitive --count --count-matches ' +
-    '--files-with-matches --files-without-match --fixed-strings --word-regexp --line-regexp --invert-match ' +
-    '--only-matching --no-heading --heading --with-filename --no-filename --hidden --no-ignore ' +
-    '--no-ignore-vcs --multiline --multiline-dotall --pcre2 --json --stats --trim --column --vimgrep --files ' +
-    '--type-list --no-messages --no-config --after-context: --before-context: --context: --max-count: ' +
-    '--regexp: --glob: --iglob: --type: --type-not: --max-depth: --max-columns: --color: --sort:',
+  long: `--line-number --no-line-number --ignore-case --smart-case --case-sensitive --count --count-matches
+    --files-with-matches --files-without-match --fixed-strings --word-regexp --line-regexp --invert-match
+    --only-matching --no-heading --heading --with-filename --no-filename --hidden --no-ignore --no-ignore-vcs
+    --multiline --multiline-dotall --pcre2 --json --stats --trim --column --vimgrep --files --type-list
+    --no-messages --no-config --after-context: --before-context: --context: --max-count: --regexp: --glob:
+    --iglob: --type: --type-not: --max-depth: --max-columns: --color: --sort:`,
 };
 
 /** Words of a `find` expression that take no value. None of the actions changes files or runs a program. */
-const FIND_FLAGS = new Set(
-  wordsIn(
-    '-print -print0 -ls -prune -quit -not -o -or -a -and ! ( ) -empty -xdev -mount -depth -daystart -readable ' +
-      '-writable -executable -true -false -nouser -nogroup',
-  ),
-);
-const FIND_VALUED = new Set(
-  wordsIn(
-    '-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -maxdepth -mindepth -size ' +
-      '-mtime -mmin -ctime -cmin -atime -amin -perm -user -group -uid -gid -links -inum -printf',
-  ),
-);
+const FIND_FLAGS =
+  setOf(`-print -print0 -ls -prune -quit -not -o -or -a -and ! ( ) -empty -xdev -mount -depth -daystart
+  -readable -writable -executable -true -false -nouser -nogroup`);
+const FIND_VALUED =
+  setOf(`-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -maxdepth -mindepth
+  -size -mtime -mmin -ctime -cmin -atime -amin -perm -user -group -uid -gid -links -inum -printf`);
 
 const COMMANDS: Readonly<Record<string, Reader>> = {
   pwd: (args) => (plain({ short: 'LP' })(args)?.readsInput === true ? NOTHING : undefined),
@@ -108,15 +100,13 @@ const COMMANDS: Readonly<Record<string, Reader>> = {
   stat: plain({ short: 'tc:', long: '--terse --format: --printf:' }),
   ls: folders({
     short: 'aAlhFtrSR1dpgisnmBbcuvxXCoG',
-    long:
-      '--all --almost-all --human-readable --recursive --reverse --size --directory --classify --full-time ' +
-      '--group-directories-first --inode --numeric-uid-gid --no-group --color:: --sort: --time: --time-style:',
+    long: `--all --almost-all --human-readable --recursive --reverse --size --directory --classify --full-time
+      --group-directories-first --inode --numeric-uid-gid --no-group --color:: --sort: --time: --time-style:`,
   }),
   du: folders({
     short: 'ahsckmbxd:',
-    long:
-      '--all --human-readable --summarize --total --apparent-size --bytes --one-file-system --max-depth: ' +
-      '--exclude:',
+    long: `--all --human-readable --summarize --total --apparent-size --bytes --one-file-system --max-depth:
+      --exclude:`,
   }),
   grep: search(GREP, ['-r', '--recursive']),
   rg: search(RG),
@@ -140,9 +130,8 @@ export function readOnlyCommands(line: string): readonly ReadOnlyCommand[] | und
   // In bash, an empty command in a pipeline is a syntax error. The parser skips it.
   if (commands.length !== unquoted.split('|').length) return undefined;
   const found: ReadOnlyCommand[] = [];
-  for (const { words: parsed, assigns } of commands) {
-    if (assigns || !parsed.every(({ literal }) => literal)) return undefined;
-    const [program = '', ...args] = parsed.map(({ text }) => text);
+  for (const command of commands) {
+    const [program = '', ...args] = literalTexts(command) ?? [];
     const reading = readingOf(program, args);
     if (!reading) return undefined;
     found.push({ program, ...reading });
@@ -151,9 +140,8 @@ export function readOnlyCommands(line: string): readonly ReadOnlyCommand[] | und
 }
 
 /** Returns whether the command is one of FILTERS and reads only its standard input, such as `tail -5` after a pipe. */
-export function readsOnlyInput({ words: all, assigns }: SimpleCommand): boolean {
-  if (assigns || !all.every(({ literal }) => literal)) return false;
-  const [program = '', ...args] = all.map(({ text }) => text);
+export function readsOnlyInput(command: SimpleCommand): boolean {
+  const [program = '', ...args] = literalTexts(command) ?? [];
   const reading = FILTERS.has(program) ? readingOf(program, args) : undefined;
   return reading?.readsInput === true && !reading.readsFolders;
 }

@@ -3,17 +3,16 @@
  * `--output` writes a file, `--ext-diff`, `--textconv` and `--show-signature` run programs, and `--no-index` reads
  * files outside the repository. git-settings.ts checks which programs the configuration of a repository could run.
  */
-import { readOptions, wordsIn, type GivenOption, type KnownOptions } from './read-options.ts';
+import { readOptions, setOf, type GivenOption, type KnownOptions } from './read-options.ts';
 
 const DIFF = {
   short: 'pusbwzRWS:G:',
-  long:
-    '--shortstat --numstat --summary --compact-summary --name-only --name-status --raw --patch --no-patch ' +
-    '--cached --staged --merge-base --ignore-all-space --ignore-space-change --ignore-blank-lines --no-color ' +
-    '--no-ext-diff --no-textconv --no-renames --minimal --patience --histogram --function-context --no-prefix ' +
-    '--exit-code --quiet --check --full-index --text --patch-with-stat --pickaxe-regex --pickaxe-all ' +
-    '--color:: --word-diff:: --color-words:: --find-renames:: --find-copies:: --stat:: --abbrev:: --unified:: ' +
-    '--diff-filter: --diff-algorithm: --inter-hunk-context:',
+  long: `--shortstat --numstat --summary --compact-summary --name-only --name-status --raw --patch --no-patch
+    --cached --staged --merge-base --ignore-all-space --ignore-space-change --ignore-blank-lines --no-color
+    --no-ext-diff --no-textconv --no-renames --minimal --patience --histogram --function-context --no-prefix
+    --exit-code --quiet --check --full-index --text --patch-with-stat --pickaxe-regex --pickaxe-all --color::
+    --word-diff:: --color-words:: --find-renames:: --find-copies:: --stat:: --abbrev:: --unified::
+    --diff-filter: --diff-algorithm: --inter-hunk-context:`,
 } satisfies KnownOptions;
 
 /** The option `-U`. Its value must be in the same word. */
@@ -21,22 +20,20 @@ const CONTEXT = /^-U\d+$/;
 
 const LOG: KnownOptions = {
   short: `${DIFF.short}iEFmcn:`,
-  long:
-    `${DIFF.long} --oneline --graph --all --merges --no-merges --first-parent --reverse --follow ` +
-    '--abbrev-commit --no-decorate --regexp-ignore-case --extended-regexp --fixed-strings --all-match ' +
-    '--invert-grep --topo-order --date-order --no-abbrev-commit --left-right --cherry-pick --cherry-mark ' +
-    '--no-mailmap --no-notes --full-history --simplify-merges --ancestry-path --parents --children --boundary ' +
-    '--relative-date --source --decorate:: --branches:: --tags:: --remotes:: --format:: --pretty:: ' +
-    '--max-count: --skip: --since: --until: --after: --before: --author: --committer: --grep: --date:',
+  long: `${DIFF.long} --oneline --graph --all --merges --no-merges --first-parent --reverse --follow
+    --abbrev-commit --no-decorate --regexp-ignore-case --extended-regexp --fixed-strings --all-match
+    --invert-grep --topo-order --date-order --no-abbrev-commit --left-right --cherry-pick --cherry-mark
+    --no-mailmap --no-notes --full-history --simplify-merges --ancestry-path --parents --children --boundary
+    --relative-date --source --decorate:: --branches:: --tags:: --remotes:: --format:: --pretty:: --max-count:
+    --skip: --since: --until: --after: --before: --author: --committer: --grep: --date:`,
   other: /^-(?:U?\d+)$/,
 };
 
 const SUBCOMMANDS: Readonly<Record<string, KnownOptions>> = {
   status: {
     short: 'sbz',
-    long:
-      '--short --branch --long --show-stash --ahead-behind --no-ahead-behind --no-renames --porcelain:: ' +
-      '--untracked-files:: --ignored::',
+    long: `--short --branch --long --show-stash --ahead-behind --no-ahead-behind --no-renames --porcelain::
+      --untracked-files:: --ignored::`,
     other: /^-u(?:no|normal|all)?$/,
   },
   diff: { ...DIFF, other: CONTEXT },
@@ -53,7 +50,7 @@ const SUBCOMMANDS: Readonly<Record<string, KnownOptions>> = {
 };
 
 /** The names of git's built-in log formats. A repository can define further names. */
-const FORMATS = new Set(wordsIn('oneline short medium full fuller reference email mboxrd raw'));
+const FORMATS = setOf('oneline short medium full fuller reference email mboxrd raw');
 const SORT_KEY = /^-?(?:refname|committerdate|authordate|creatordate)$/;
 
 export interface GitReading {

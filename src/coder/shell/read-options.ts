@@ -11,7 +11,7 @@ export interface KnownOptions {
   /** Single-letter options. An option with `:` has a value, which is the rest of the word or the next word. */
   readonly short?: string;
   /**
-   * Long options, separated by spaces. An option with `:` has a value, which follows `=` or is the next word. The value
+   * Long options, separated by white space. An option with `:` has a value, which follows `=` or is the next word. The value
    * of an option with `::`, if there is one, follows `=`. An option with one `-`, such as `-a` or `-watch`, can be
    * listed here if the program does not read each letter of `-abc` as an option. The option must be a word of its own.
    */
@@ -36,9 +36,14 @@ export interface ReadOptions {
   readonly separate: readonly string[];
 }
 
-/** Splits a text at each space. */
+/** Splits a text at white space. */
 export function wordsIn(text: string): string[] {
-  return text.split(' ');
+  return text.split(/\s+/);
+}
+
+/** Returns the set of the words in a text. */
+export function setOf(text: string): ReadonlySet<string> {
+  return new Set(wordsIn(text));
 }
 
 /**
@@ -49,7 +54,7 @@ export function optionReader({ short = '', long = '' }: KnownOptions) {
   const parse = (texts: Iterable<RegExpMatchArray>) =>
     new Map(Array.from(texts, ([, name = '', colons = '']): [string, string] => [name, colons]));
   const letters = parse(short.matchAll(/(.)(:*)/g));
-  const words = parse(long.matchAll(/([^ :]+)(:*)/g));
+  const words = parse(long.matchAll(/([^\s:]+)(:*)/g));
   return (word: string, next: string | undefined): GivenOption[] | undefined => {
     if (word.startsWith('--') || words.has(word)) {
       const equals = word.indexOf('=');

@@ -43,9 +43,8 @@ const PREFIXES: Readonly<Record<string, Options>> = {
   flock: { short: 'sxneFuw:E:', operands: 1 },
   xargs: {
     short: '0rtpxon:P:I:d:L:s:a:E:',
-    long:
-      '--null --no-run-if-empty --verbose --exit --interactive --open-tty --replace:: --max-lines:: --max-args: ' +
-      '--max-procs: --delimiter: --arg-file:',
+    long: `--null --no-run-if-empty --verbose --exit --interactive --open-tty --replace:: --max-lines::
+      --max-args: --max-procs: --delimiter: --arg-file:`,
   },
 };
 
@@ -109,7 +108,8 @@ export function programName(path: string): string {
   return baseName(path).toLowerCase().replace(GNU, '');
 }
 
-function baseName(path: string): string {
+/** Returns the name of a program without its path. */
+export function baseName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
