@@ -20,10 +20,8 @@ import {
   logNotices,
   type Notify,
   openSandbox,
-  filesRefused,
-  retryNotice,
+  notices,
   SandboxUnavailable,
-  smallContextWindow,
 } from '../../coder/index.ts';
 import {
   type Settings,
@@ -125,15 +123,15 @@ export async function openCoder(setup: CoderSetup) {
     hideOwnSecrets();
     const { notify = logNotices(logger) } = setup;
     const retry: ModelRetryOptions = {
-      onRetry: (error, _attempt, delayMs) => notify(retryNotice(error, delayMs)),
+      onRetry: (error, _attempt, delayMs) => notify(notices.retry(error, delayMs)),
     };
     const refused = new Set<string>();
     const onFilesRefused = (name: string): void => {
-      if (!refused.has(name)) notify(filesRefused(name, setup.live === true));
+      if (!refused.has(name)) notify(notices.filesRefused(name, setup.live === true));
       refused.add(name);
     };
     const onContextWindow = (name: string, tokens: number): void => {
-      if (tokens < FEW_TOKENS) notify(smallContextWindow(name, tokens));
+      if (tokens < FEW_TOKENS) notify(notices.smallContextWindow(name, tokens));
     };
     const resolve = (name: string): Model =>
       resolveModel(name, {
