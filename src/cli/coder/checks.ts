@@ -17,9 +17,8 @@ import type { Settings } from '../../coder/settings/index.ts';
 import { broken, type Check, ok, warning } from '../program/checks.ts';
 import { settingsFor } from '../program/settings.ts';
 import type { Environment } from '../program/flags.ts';
-import { localOffer } from './local-models.ts';
+import { localOffer, modelInUse } from './model-choice.ts';
 import { loginPlace } from './login-place.ts';
-import { modelInUse } from './model-in-use.ts';
 
 const PROBE_MS = 5000;
 

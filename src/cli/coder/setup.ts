@@ -33,9 +33,8 @@ import {
 } from '../../coder/settings/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { CODER_FLAGS } from './flags.ts';
-import { localOffer } from './local-models.ts';
+import { localOffer, modelInUse } from './model-choice.ts';
 import { loginPlace } from './login-place.ts';
-import { modelInUse } from './model-in-use.ts';
 import { hideOwnSecrets } from './own-secrets.ts';
 import { configFolder } from '../program/folders.ts';
 import { usageError } from '../program/exit.ts';

@@ -41,7 +41,6 @@ import {
 } from '../program/store-location.ts';
 import { complain, note, quoted } from '../program/terminal.ts';
 import { readTls, reloadTls } from '../program/tls.ts';
-import { unusableKeys } from '../gateway/unusable-keys.ts';
 
 const GATEWAY_PORT = '8090';
 /** The interval for checking whether tasks are still running. */
@@ -164,10 +163,8 @@ async function open(
   const place = storeLocation(values, environment, 'gateway');
   const memory = place.kind === 'memory';
   const signing = serverSigning({ file: values['sign-key'], memory, environment, log });
-  const [{ createGateway }, { needSecretKey, openGatewayRegister }] = await Promise.all([
-    import('../../gateway/index.ts'),
-    import('../gateway/open-register.ts'),
-  ]);
+  const [{ createGateway }, { needSecretKey, openGatewayRegister, unusableKeys }] =
+    await Promise.all([import('../../gateway/index.ts'), import('../gateway/open-register.ts')]);
   needSecretKey(place, environment);
   const store = await openStore(place, environment, log);
   let register: Register | undefined;

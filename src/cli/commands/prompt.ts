@@ -28,8 +28,14 @@ import { EXIT, usageError } from '../program/exit.ts';
 import { choice, option } from '../program/flags.ts';
 import { onInterrupt, onOutputGone } from '../program/process-end.ts';
 import { createLog } from '../program/log.ts';
-import { createPromptPrinter, FORMATS, type PromptResult } from '../coder/prompt-output.ts';
-import { followTurn, isApproval, type TurnOutcome } from '../coder/prompt-turn.ts';
+import {
+  createPromptPrinter,
+  FORMATS,
+  type PromptResult,
+  followTurn,
+  isApproval,
+  type TurnOutcome,
+} from '../coder/prompt-turn.ts';
 import { withImages } from '../coder/prompt-images.ts';
 import { readStandardInput } from '../program/standard-input.ts';
 import { storeLocation } from '../program/store-location.ts';

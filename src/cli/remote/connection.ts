@@ -1,5 +1,11 @@
 /** Connects a client command to its agent. */
-import { connect, type RemoteAgentClient, type RetryOptions } from '../../client/index.ts';
+import {
+  connect,
+  discover,
+  type FoundCard,
+  type RemoteAgentClient,
+  type RetryOptions,
+} from '../../client/index.ts';
 import { isCompatible } from '../../protocol/development-tool/index.ts';
 import { codecOf, type ProtocolVersion, VERSIONS, type WireCodec } from '../../protocol/index.ts';
 import type { CommandInput } from '../program/command.ts';
@@ -138,4 +144,25 @@ export async function open(
     command: (name, ...rest) =>
       ['parley', name, ...[url, ...rest, ...spoken].map(quoted)].join(' '),
   };
+}
+
+/** Finds an agent's card. `raw` is the card as it was sent, including unknown fields. */
+export async function discoverRaw(
+  target: Target,
+  timeoutMs?: number,
+): Promise<FoundCard & { readonly raw: unknown }> {
+  let raw: unknown;
+  const found = await discover(target.url, {
+    ...target,
+    timeoutMs,
+    async fetch(...request) {
+      const response = await fetch(...request);
+      raw = await response
+        .clone()
+        .json()
+        .catch(() => undefined);
+      return response;
+    },
+  });
+  return { ...found, raw };
 }
