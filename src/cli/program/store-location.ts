@@ -90,21 +90,18 @@ export async function openStore(
     return memoryStore();
   }
   const { postgresStore, sqliteStore, StoreError } = await import('../../store/index.ts');
-  if (place.kind === 'postgres') {
-    // A key file would be on this machine only, and other machines could not read the webhooks.
-    const { secretKeyFile: _, ...keys } = secretKeyOptions(environment);
-    try {
-      const { url, leaseMs } = place;
-      return await postgresStore(url, { ...keys, logger: log, cluster: { leaseMs } });
-    } catch (error) {
-      throw error instanceof StoreError ? storeFailure(error) : error;
-    }
-  }
-  const { file, durability } = place;
+  const keys = secretKeyOptions(environment);
   try {
-    return sqliteStore(file, { durability, ...secretKeyOptions(environment), logger: log });
+    if (place.kind === 'sqlite') {
+      return sqliteStore(place.file, { durability: place.durability, ...keys, logger: log });
+    }
+    // A key file would be on this machine only, and other machines could not read the webhooks.
+    const { secretKeyFile: _, ...shared } = keys;
+    const { url, leaseMs } = place;
+    return await postgresStore(url, { ...shared, logger: log, cluster: { leaseMs } });
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
+    if (place.kind === 'postgres') throw storeFailure(error);
     if (error.code !== 'busy') throw storeProblem(error);
     // Only one process may use a SQLite store.
     throw usageError(`${error.message}: stop that process, or ${OTHER_STORE}`, { cause: error });
