@@ -17,8 +17,7 @@ import { isPostgresUrl } from '../../base/postgres/index.ts';
 import { DATA_FOLDER_HELP, SECRET_KEY_VARIABLES, secretKeyOptions } from '../program/folders.ts';
 import { EXIT, type ExitError, usageError } from '../program/exit.ts';
 import { type Environment, listOption, option, toggle, publicUrl } from '../program/flags.ts';
-import { DEFAULT_HOST, listenOn, portNumber } from '../program/listen.ts';
-import { grpcOptions } from '../program/grpc.ts';
+import { DEFAULT_HOST, listenOn, portNumber, grpcOptions } from '../program/listen.ts';
 import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
 import { VERSION } from '../program/product.ts';
 import {
@@ -30,15 +29,15 @@ import {
   untilSignal,
   warnUnencrypted,
 } from '../program/server-process.ts';
-import { parseRetention } from '../program/retention.ts';
-import { serverSigning } from '../program/signing.ts';
 import {
+  parseRetention,
   LEASE_FLAG,
   openStore,
   storeFailure,
   storeLocation,
   storeProblem,
 } from '../program/store-location.ts';
+import { serverSigning } from '../program/signing.ts';
 import { complain, note, quoted } from '../program/terminal.ts';
 import { readTls, reloadTls } from '../program/tls.ts';
 

@@ -176,18 +176,12 @@ async function openOneOff(sessions: SessionStore, id: string, root: string): Pro
   await sessions.open(localSession(id), { [WORKSPACE_KEY]: root, [ONE_OFF_KEY]: true });
 }
 
-interface Prompt {
-  readonly typed: string;
-  /** The content of standard input. */
-  readonly piped: string;
-}
-
-/** Returns the given prompt and standard input. If `given` is `-`, `typed` is empty. */
-async function promptOf(given: string): Promise<Prompt> {
+/** Returns the given prompt (`typed`) and standard input (`piped`). If `given` is `-`, `typed` is empty. */
+async function promptOf(given: string) {
   const piped = await readStandardInput();
-  const prompt = { typed: given === '-' ? '' : given, piped };
-  if (`${prompt.typed}${piped}`.trim() === '') throw usageError(NO_PROMPT);
-  return prompt;
+  const typed = given === '-' ? '' : given;
+  if (`${typed}${piped}`.trim() === '') throw usageError(NO_PROMPT);
+  return { typed, piped };
 }
 
 /**

@@ -10,8 +10,7 @@ import { inspectPostgres, inspectStore, StoreError } from '../../store/index.ts'
 import { DEFAULT_RETENTION } from '../../tasks/index.ts';
 import { broken, type Finding, ok, warning } from './checks.ts';
 import { usageError } from './exit.ts';
-import { parseRetention } from './retention.ts';
-import { storeErrorLine } from './store-location.ts';
+import { parseRetention, storeErrorLine } from './store-location.ts';
 
 /** Maximum number of files that are checked. */
 const MAX_FILES = 20;
