@@ -10,7 +10,7 @@ import { isDelegatedSession, type SessionStore } from '../../agent/index.ts';
 import { deleteWithDelegated, hasUnfinishedRun } from '../../agent/internal/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { memoryStore, type TaskStore } from '../../tasks/index.ts';
-import { dataFolder } from '../program/data-folder.ts';
+import { dataFolder } from '../program/folders.ts';
 import type { Environment } from '../program/flags.ts';
 import type { ServerLog } from '../program/log.ts';
 import { LOCAL_USER, localSession, sessionFor, sessionKeys } from './stored-sessions.ts';

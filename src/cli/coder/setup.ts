@@ -37,7 +37,7 @@ import { localOffer } from './local-models.ts';
 import { loginPlace } from './login-place.ts';
 import { modelInUse } from './model-in-use.ts';
 import { hideOwnSecrets } from './own-secrets.ts';
-import { configFolder } from '../program/config-folder.ts';
+import { configFolder } from '../program/folders.ts';
 import { usageError } from '../program/exit.ts';
 import type { Environment, Values } from '../program/flags.ts';
 import { VERSION } from '../program/product.ts';

@@ -8,8 +8,7 @@ import { discoverRaw } from '../remote/raw-card.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { listOption, toggle } from '../program/flags.ts';
 import { fields } from '../program/render.ts';
-import { indented } from '../program/table.ts';
-import { bold, cyan, dim, say, sayJson, word } from '../program/terminal.ts';
+import { indented, bold, cyan, dim, say, sayJson, word } from '../program/terminal.ts';
 
 export default defineCommand({
   operands: ['URL'],

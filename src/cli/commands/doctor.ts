@@ -17,7 +17,7 @@ import { isUnix, SYSTEM } from '../../base/system/index.ts';
 import { broken, type Check, ok, printChecks, warning } from '../program/checks.ts';
 import { coderChecks } from '../coder/checks.ts';
 import { defineCommand } from '../program/command.ts';
-import { dataFolder } from '../program/data-folder.ts';
+import { dataFolder } from '../program/folders.ts';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { type Environment, option, toggle } from '../program/flags.ts';
 import { DEFAULT_PORT, VERSION } from '../program/product.ts';

@@ -14,9 +14,9 @@ import type { Listening, TlsPair } from '../../server.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { isLoopback, reasonOf } from '../../base/index.ts';
 import { isPostgresUrl } from '../../base/postgres/index.ts';
-import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
+import { DATA_FOLDER_HELP, SECRET_KEY_VARIABLES, secretKeyOptions } from '../program/folders.ts';
 import { EXIT, type ExitError, usageError } from '../program/exit.ts';
-import { type Environment, listOption, option, toggle } from '../program/flags.ts';
+import { type Environment, listOption, option, toggle, publicUrl } from '../program/flags.ts';
 import { DEFAULT_HOST, listenOn, portNumber } from '../program/listen.ts';
 import { grpcOptions } from '../program/grpc.ts';
 import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
@@ -30,7 +30,6 @@ import {
   untilSignal,
   warnUnencrypted,
 } from '../program/server-process.ts';
-import { SECRET_KEY_VARIABLES, secretKeyOptions } from '../program/secret-keys.ts';
 import { parseRetention } from '../program/retention.ts';
 import { serverSigning } from '../program/signing.ts';
 import {
@@ -41,7 +40,6 @@ import {
   storeProblem,
 } from '../program/store-location.ts';
 import { complain, note, quoted } from '../program/terminal.ts';
-import { publicUrl } from '../program/public-url.ts';
 import { readTls, reloadTls } from '../program/tls.ts';
 import { unusableKeys } from '../gateway/unusable-keys.ts';
 

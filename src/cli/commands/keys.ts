@@ -43,8 +43,8 @@ import {
 import { createLog } from '../program/log.ts';
 import { timeOf } from '../program/render.ts';
 import { storeLocation } from '../program/store-location.ts';
-import { columns } from '../program/table.ts';
 import {
+  columns,
   bold,
   dim,
   green,

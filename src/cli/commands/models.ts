@@ -7,8 +7,7 @@ import { defineCommand } from '../program/command.ts';
 import { settingsFor } from '../program/settings.ts';
 import { usageError } from '../program/exit.ts';
 import { toggle } from '../program/flags.ts';
-import { columns } from '../program/table.ts';
-import { bold, note, say, sayJson, word } from '../program/terminal.ts';
+import { columns, bold, note, say, sayJson, word } from '../program/terminal.ts';
 
 const TIMEOUT_MS = 5000;
 

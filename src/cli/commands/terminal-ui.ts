@@ -17,7 +17,7 @@ import {
   WORKSPACE_FLAG,
 } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
-import { dataFolder } from '../program/data-folder.ts';
+import { dataFolder } from '../program/folders.ts';
 import { checkpointList } from '../coder/checkpoint-list.ts';
 import { personShell } from '../coder/person-shell.ts';
 import { terminalSession } from '../coder/terminal-session.ts';
@@ -30,11 +30,10 @@ import type { OpenedLive } from '../coder/live-session.ts';
 import type { Remote } from '../coder/remote.ts';
 import { isLoopback } from '../../base/index.ts';
 import type { TlsPair } from '../../server.ts';
-import { option, toggle } from '../program/flags.ts';
+import { option, toggle, publicUrl } from '../program/flags.ts';
 import { TLS_FLAGS, TRUST_PROXY_FLAG } from '../program/tls-flags.ts';
 import { createLog, LOG_FILE, LOG_LEVEL_HELP } from '../program/log.ts';
 import { onProcessEnd } from '../program/process-end.ts';
-import { publicUrl } from '../program/public-url.ts';
 import { parseRetention } from '../program/retention.ts';
 import { openHistory } from '../coder/prompt-history.ts';
 import { type StoreLocation, storeLocation } from '../program/store-location.ts';

@@ -1,7 +1,6 @@
 /** A list of checks with their results, for `parley doctor` and `parley card --verify`. */
 import { EXIT } from './exit.ts';
-import { indented } from './table.ts';
-import { bold, dim, green, red, say, sayJson, yellow } from './terminal.ts';
+import { indented, bold, dim, green, red, say, sayJson, yellow } from './terminal.ts';
 
 export interface Check {
   readonly name: string;

@@ -3,11 +3,10 @@ import path from 'node:path';
 import { isPostgresUrl } from '../../base/postgres/index.ts';
 import type { StoreError } from '../../base/index.ts';
 import type { TaskStore } from '../../tasks/index.ts';
-import { dataFolder } from './data-folder.ts';
+import { dataFolder, secretKeyOptions } from './folders.ts';
 import { ExitError, usageError } from './exit.ts';
 import { type Environment, option, wholeNumber } from './flags.ts';
 import type { ServerLog } from './log.ts';
-import { secretKeyOptions } from './secret-keys.ts';
 
 export type StoreLocation =
   | { readonly kind: 'memory' }

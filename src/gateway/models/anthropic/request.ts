@@ -19,25 +19,17 @@ import {
   toolResponse,
 } from '../vendor-api/request.ts';
 import {
-  DocumentBlock,
-  ImageBlock,
-  RedactedBlock,
-  SearchResultBlock,
-  TextBlock,
-  ThinkingBlock,
-  ToolReferenceBlock,
-  ToolResultBlock,
-  ToolUseBlock,
+  type AnthropicTool,
   type Block,
   type BlockList,
+  BLOCKS,
   type CountBody,
   type InputMessage,
   type MessagesBody,
   type Source,
   ToolChangeBlock,
-  type AnthropicTool,
 } from './schema.ts';
-import { carriedIn } from './signature.ts';
+import { decodeCarried } from '../vendor-api/carried.ts';
 
 /** Fields that only Anthropic supports, and that would change the answer. */
 const ONLY_ANTHROPIC = ['container', 'mcp_servers', 'inference_geo'] as const;
@@ -211,14 +203,14 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
     function convert(block: Block, place: string): ContentPart[] {
       switch (block.type) {
         case 'tool_use': {
-          const { id, name, input: args } = readAt(ToolUseBlock, block, place);
+          const { id, name, input: args } = readAt(BLOCKS.tool_use, block, place);
           const provider = carried;
           carried = undefined;
           open.set(id, name);
           return [{ kind: 'function-call', id, name, args, ...(provider && { provider }) }];
         }
         case 'tool_result': {
-          const result = readAt(ToolResultBlock, block, place);
+          const result = readAt(BLOCKS.tool_result, block, place);
           const { tool_use_id: id } = result;
           const name = open.get(id);
           if (name === undefined) {
@@ -231,11 +223,12 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
           return [{ kind: 'function-response', id, name, ...response, ...isError }];
         }
         case 'redacted_thinking':
-          carried = carriedIn(readAt(RedactedBlock, block, place).data) ?? carried;
+          carried =
+            decodeCarried(readAt(BLOCKS.redacted_thinking, block, place).data)?.provider ?? carried;
           return [];
         case 'thinking': {
-          const { thinking: text, signature } = readAt(ThinkingBlock, block, place);
-          const provider = carriedIn(signature);
+          const { thinking: text, signature } = readAt(BLOCKS.thinking, block, place);
+          const provider = decodeCarried(signature)?.provider;
           return [{ kind: 'thought', text, ...(provider && { provider }) }];
         }
         default:
@@ -258,22 +251,22 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
 function shown(block: Block, at: string): TextOrFile[] {
   switch (block.type) {
     case 'text':
-      return [{ kind: 'text', text: readAt(TextBlock, block, at).text }];
+      return [{ kind: 'text', text: readAt(BLOCKS.text, block, at).text }];
     case 'image':
-      return fromSource(readAt(ImageBlock, block, at).source, 'image/*', `${at}.source`);
+      return fromSource(readAt(BLOCKS.image, block, at).source, 'image/*', `${at}.source`);
     case 'document': {
-      const { source, title, context } = readAt(DocumentBlock, block, at);
+      const { source, title, context } = readAt(BLOCKS.document, block, at);
       const parts = fromSource(source, 'application/pdf', `${at}.source`, title ?? undefined);
       return isSet(context) ? [{ kind: 'text', text: context }, ...parts] : parts;
     }
     case 'search_result': {
-      const { source, title, content } = readAt(SearchResultBlock, block, at);
+      const { source, title, content } = readAt(BLOCKS.search_result, block, at);
       const texts = content.map(({ text }) => text);
       return [{ kind: 'text', text: [`${title} (${source}):`, ...texts].join('\n') }];
     }
     case 'tool_reference': {
       // Tools with deferred loading are always loaded, so the reference becomes a text with the tool's name.
-      const { tool_name: name } = readAt(ToolReferenceBlock, block, at);
+      const { tool_name: name } = readAt(BLOCKS.tool_reference, block, at);
       return [{ kind: 'text', text: `The tool ${name} is available.` }];
     }
     default:

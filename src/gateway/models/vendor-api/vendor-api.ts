@@ -71,12 +71,6 @@ export interface VendorRoutesOptions {
   readonly api: VendorApi;
 }
 
-/** The responses of a route if its model fails, for `/openapi.json`. */
-export const MODEL_FAILURES = {
-  502: { description: 'The model failed' },
-  504: { description: 'The model did not answer in time' },
-};
-
 export interface VendorApi {
   /**
    * Answers a request. Throws an A2AError if the request is refused or the model fails. If a stream has already begun,
