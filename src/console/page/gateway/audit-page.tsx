@@ -2,12 +2,9 @@
 import { useSignal } from '@preact/signals';
 import type * as z from 'zod';
 import { cleanLine } from '../../../display/index.ts';
-import { ChoiceField, FilterButtons, TextFilter } from '../parts/filters.tsx';
-import { Problem, ProblemLine } from '../parts/problem.tsx';
+import { ChoiceField, FilterButtons, TextFilter, WideTable } from '../parts/lists.tsx';
+import { Problem, ProblemLine, useAction, useLoaded } from '../parts/loading.tsx';
 import { Moment } from '../parts/task-parts.tsx';
-import { useAction } from '../parts/use-action.ts';
-import { useLoaded } from '../parts/use-loaded.ts';
-import { WideTable } from '../parts/wide-table.tsx';
 import { goTo, hrefOf, route } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
 import { AuditAnswer } from './api.ts';

@@ -2,9 +2,8 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { A2AError } from '../../../protocol/index.ts';
-import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
-import { Tabs } from '../parts/tabs.tsx';
-import { useLoaded } from '../parts/use-loaded.ts';
+import { PageMessage, Problem, ProblemLine, useLoaded } from '../parts/loading.tsx';
+import { Tabs } from '../parts/lists.tsx';
 import { goTo, hrefOf, replacePlace, route } from '../server/route.ts';
 import type { PageProps, Server } from '../server/server.ts';
 import { Filters, sinceOf } from './filters.tsx';
