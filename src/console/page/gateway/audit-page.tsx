@@ -23,7 +23,13 @@ const ACTIONS = [
   ...'card.create card.update card.restore card.delete'.split(' '),
   ...'agent.create agent.update agent.delete'.split(' '),
 ] as const;
-const FILTERS = ['action', 'actor', 'subject', 'from', 'to'] as const;
+const TEXT_FILTERS = [
+  ['actor', 'Who'],
+  ['subject', 'What (id)'],
+  ['from', 'From (UTC)', 'date'],
+  ['to', 'To (UTC)', 'date'],
+] as const;
+const FILTERS = ['action', ...TEXT_FILTERS.map(([name]) => name)] as const;
 
 type Entry = z.infer<typeof AuditAnswer>['items'][number];
 
@@ -67,24 +73,15 @@ export function AuditLogPage({ server }: { readonly server: Server }) {
           options={ACTIONS}
           onChange={(action) => set({ action })}
         />
-        <TextFilter label="Who" value={query['actor'] ?? ''} onChange={(actor) => set({ actor })} />
-        <TextFilter
-          label="What (id)"
-          value={query['subject'] ?? ''}
-          onChange={(subject) => set({ subject })}
-        />
-        <TextFilter
-          label="From (UTC)"
-          type="date"
-          value={query['from'] ?? ''}
-          onChange={(from) => set({ from })}
-        />
-        <TextFilter
-          label="To (UTC)"
-          type="date"
-          value={query['to'] ?? ''}
-          onChange={(to) => set({ to })}
-        />
+        {TEXT_FILTERS.map(([name, label, type]) => (
+          <TextFilter
+            key={name}
+            label={label}
+            type={type}
+            value={query[name] ?? ''}
+            onChange={(value) => set({ [name]: value })}
+          />
+        ))}
         <FilterButtons
           isFiltered={chosen !== '{}'}
           onClear={() => goTo(hrefOf(['audit']))}

@@ -34,7 +34,7 @@ export function ChoiceField({ label, value, options, onChange }: ChoiceFieldProp
 interface TextFilterProps {
   readonly label: string;
   readonly value: string;
-  readonly type?: 'text' | 'date';
+  readonly type?: 'text' | 'date' | undefined;
   readonly onChange: (value: string) => void;
 }
 
