@@ -119,21 +119,12 @@ const JSON_HEADERS = { 'content-type': 'application/json' };
 export function createVendorApi({ models }: { readonly models: Models }): VendorApi {
   let running = 0;
 
-  /**
-   * Counts an answer in progress. Returns a function that ends it. Only the first call of this function has an effect.
-   */
-  function start(): () => void {
-    let isRunning = true;
-    running++;
-    return () => {
-      if (isRunning) running--;
-      isRunning = false;
-    };
-  }
+  const ended = (): void => void running--;
 
   const run: VendorApi['run'] = ({ call }, work) => {
     const { signal } = abortable(call);
-    return unlessDisconnected(work(signal), signal).finally(start());
+    running++;
+    return unlessDisconnected(work(signal), signal).finally(ended);
   };
 
   return {
@@ -143,7 +134,7 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
       const asked = prepared(named, exchange);
       const { target, request, relay } = asked;
       const { leave, signal } = abortable(call);
-      const ended = start();
+      running++;
       try {
         // This waits for the first chunk. A failure before the first chunk can still set the HTTP status.
         const begun = models.answer(target, request, { caller, signal, relay, hasTools });
