@@ -28,7 +28,6 @@ import { logFields } from '../telemetry/attribution.ts';
 import type { Labels } from '../telemetry/telemetry.ts';
 import type { CardLookup } from '../cards/cards.ts';
 import { admitted } from './admission.ts';
-import { CountedAnswer } from './counted-answer.ts';
 import {
   asStreamed,
   isContent,
@@ -54,7 +53,12 @@ import { impliedDefaultModel, OFFLINE } from './implied.ts';
 import { createLeftAnswers } from './left-answers.ts';
 import { ordered } from './order.ts';
 import { promptOf } from './prompt-count.ts';
-import { callProvider, type ProviderCall } from './provider-call.ts';
+import {
+  callProvider,
+  countedAnswer,
+  type CountedAnswer,
+  type ProviderCall,
+} from './provider-call.ts';
 import { createProviders, type Provider } from './provider.ts';
 import type { Estimate } from './token-tally.ts';
 import { tokenCounter } from './token-count.ts';
@@ -353,7 +357,7 @@ export function createModels(options: ModelsOptions): Models {
       return used;
     }
 
-    return new CountedAnswer(begun, {
+    return countedAnswer(begun, begun.first, {
       name: target.name,
       signal,
       visible,
