@@ -21,6 +21,7 @@ const MAX_EVENT_CHARS = 32_000_000;
 const MAX_ERROR_CHARS = 64 * 1024;
 /** Maximum length of the unread text. Above it, reading from the vendor pauses. */
 const MAX_UNREAD_CHARS = 256 * 1024;
+const TOO_LARGE = 'sent an answer that is too large and was stopped';
 const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 30_000;
 
@@ -136,9 +137,7 @@ class RelayedAnswer
     if (status < 200) return;
     if (status >= 300) this.#refusal = { status, headers, statusText };
     const encoding = headers['content-encoding'] ?? 'identity';
-    if (encoding !== 'identity') {
-      this.#fail(new ModelError('failed', `${this.#target.name} sent a compressed answer`));
-    }
+    if (encoding !== 'identity') this.#fail(this.#failure('sent a compressed answer'));
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -146,7 +145,7 @@ class RelayedAnswer
     if (this.#bytes === 0) this.#timeouts?.clearFirst();
     this.#timeouts?.expect();
     this.#bytes += chunk.length;
-    if (this.#bytes > MAX_BYTES) return this.#fail(this.#tooLarge());
+    if (this.#bytes > MAX_BYTES) return this.#fail(this.#failure(TOO_LARGE));
     if (!this.#relay.stream || ++this.#count <= AT_ONCE) return this.#data(chunk);
     this.#later.push(chunk);
     if (this.#later.length === 1) flushAtEndOfTurn(this);
@@ -169,17 +168,14 @@ class RelayedAnswer
     }
     if (!this.#relay.stream) {
       this.#body.add(text);
-      if (this.#body.length > MAX_EVENT_CHARS) this.#fail(this.#tooLarge());
+      if (this.#body.length > MAX_EVENT_CHARS) this.#fail(this.#failure(TOO_LARGE));
       return;
     }
     const reader = this.#reader;
     const passed = reader.take(text);
-    if (reader.length > MAX_EVENT_CHARS) return this.#fail(this.#tooLarge());
+    if (reader.length > MAX_EVENT_CHARS) return this.#fail(this.#failure(TOO_LARGE));
     if (passed !== '') this.#pass(passed);
-    if (reader.failed) {
-      const message = `${this.#target.name} failed during its answer`;
-      this.#fail(new ModelError('failed', message, { retryable: true }));
-    }
+    if (reader.failed) this.#fail(this.#failure('failed during its answer', true));
   }
 
   onResponseEnd(): void {
@@ -263,14 +259,11 @@ class RelayedAnswer
 
   /** Reads an answer that is not a stream, when it is complete. */
   #complete(): void {
-    const { name } = this.#target;
     const text = this.#body.take();
     const value = parseObject(text);
-    if (!value) return this.#fail(new ModelError('failed', `${name} sent an invalid response`));
+    if (!value) return this.#fail(this.#failure('sent an invalid response'));
     const { usage, end = 'stop', failed, changed } = this.#relay.read(value);
-    if (failed === true) {
-      return this.#fail(new ModelError('failed', `${name} failed`, { retryable: true }));
-    }
+    if (failed === true) return this.#fail(this.#failure('failed', true));
     this.#unread = changed === true ? JSON.stringify(value) : text;
     this.#finish = { kind: 'finish', reason: end, ...(usage && { usage }) };
     this.#end();
@@ -281,10 +274,9 @@ class RelayedAnswer
    * `vendorError` reads.
    */
   #refused({ status, headers, statusText }: Refusal): unknown {
-    const { name } = this.#target;
     if (status < 400) {
-      const message = `${name} redirects (${status}), and redirects are not followed: check its base URL`;
-      return new ModelError('failed', message);
+      const why = 'and redirects are not followed: check its base URL';
+      return this.#failure(`redirects (${status}), ${why}`);
     }
     const data = parseObject(this.#body.take());
     const problem = isObject(data?.['error']) ? data['error'] : data;
@@ -297,9 +289,8 @@ class RelayedAnswer
     };
   }
 
-  #tooLarge(): ModelError {
-    const message = `${this.#target.name} sent an answer that is too large and was stopped`;
-    return new ModelError('failed', message);
+  #failure(what: string, retryable = false): ModelError {
+    return new ModelError('failed', `${this.#target.name} ${what}`, { retryable });
   }
 
   /** Ends the answer with an error. Text that has arrived can still be read before the error. */
