@@ -74,10 +74,9 @@ export function admitted(
 
 /** Returns whether a part of an earlier message can be sent to the model. Only files may be refused. */
 export function accepts(target: ModelTarget, part: ContentPart): boolean {
-  const type = typeOf(part);
-  if (type === undefined) return true;
+  const file = fileOf(part);
+  if (file === undefined) return true;
   const { candidates, limits } = target;
-  const file = { ...type, isAddress: part.kind === 'file' };
   return !excludes(limits, file) && candidates.some((candidate) => takes(candidate, file));
 }
 
@@ -113,12 +112,15 @@ function limited(request: ModelRequest, limits: ModelLimits): ModelRequest {
   };
 }
 
-interface SentFile {
+interface FileFacts {
   readonly kind: FileKind;
   /** The media type in lower case and without parameters. Empty if the client did not send a valid one. */
   readonly mediaType: string;
   /** True if the request contains only the address of the file. */
   readonly isAddress: boolean;
+}
+
+interface SentFile extends FileFacts {
   /** True if a tool returned the file. A provider that does not accept such a file gets a note instead. */
   readonly fromTool: boolean;
 }
@@ -126,8 +128,8 @@ interface SentFile {
 function filesIn(messages: readonly Content[]): SentFile[] {
   const files: SentFile[] = [];
   const add = (part: ContentPart, fromTool: boolean) => {
-    const type = typeOf(part);
-    if (type) files.push({ ...type, isAddress: part.kind === 'file', fromTool });
+    const file = fileOf(part);
+    if (file) files.push({ ...file, fromTool });
   };
   for (const { parts } of messages) {
     for (const part of parts) {
@@ -138,22 +140,20 @@ function filesIn(messages: readonly Content[]): SentFile[] {
   return files;
 }
 
-/** Returns the kind and the media type of a file, or undefined for other parts and for files that are sent as text. */
-function typeOf(part: ContentPart): Pick<SentFile, 'kind' | 'mediaType'> | undefined {
+/** Returns the facts about a file, or undefined for other parts and for files that are sent as text. */
+function fileOf(part: ContentPart): FileFacts | undefined {
   if (part.kind !== 'blob' && part.kind !== 'file') return undefined;
   const [, mediaType = '', type] =
     /^\s*(([\w.+-]+)\/[^\s;]+)/.exec(part.mediaType?.toLowerCase() ?? '') ?? [];
   if (part.kind === 'blob' && isTextFile(mediaType)) return undefined;
-  if (mediaType === 'application/pdf') return { kind: 'pdf', mediaType };
+  const isAddress = part.kind === 'file';
+  if (mediaType === 'application/pdf') return { kind: 'pdf', mediaType, isAddress };
   const isMedia = type === 'image' || type === 'audio' || type === 'video';
-  return { kind: isMedia ? type : 'file', mediaType };
+  return { kind: isMedia ? type : 'file', mediaType, isAddress };
 }
 
 /** A file without a media type may be of any kind. So it is excluded if any kind is excluded. */
-function excludes(
-  { without }: ModelLimits,
-  { kind, mediaType }: Pick<SentFile, 'kind' | 'mediaType'>,
-): boolean {
+function excludes({ without }: ModelLimits, { kind, mediaType }: FileFacts): boolean {
   return mediaType === '' ? FILE_KINDS.some((each) => without.has(each)) : without.has(kind);
 }
 
@@ -186,10 +186,8 @@ function takers(
  * Returns whether the provider accepts the file. A file that is only an address is downloaded by the provider, because
  * the gateway itself downloads no files. Compatible servers download no files either.
  */
-function takes(
-  { provider }: Candidate,
-  { kind, isAddress }: Pick<SentFile, 'kind' | 'isAddress'>,
-): boolean {
+function takes({ provider }: Candidate, file: Omit<FileFacts, 'mediaType'>): boolean {
+  const { kind, isAddress } = file;
   const { type } = provider.config;
   return !(isAddress && type === 'openai-compatible') && PROVIDER_FILES[type].includes(kind);
 }

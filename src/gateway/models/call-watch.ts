@@ -76,6 +76,18 @@ export function createWatch({ logger, meter, tracer }: WatchOptions) {
             },
           };
         },
+        /** Records that a provider failed. `next` is undefined if it failed in the middle of its answer. */
+        failure(
+          { provider: { name: provider } }: Candidate,
+          error: unknown,
+          next?: NextStep,
+        ): void {
+          const fields = { ...logFields(watched), err: error, provider, model: name };
+          if (next) logger.warn({ ...fields, next }, 'a model did not answer');
+          else logger.warn(fields, 'a model failed in the middle of its answer');
+          if (next === 'again') meter?.count('parley_model_retries_total', { provider });
+          if (next === 'elsewhere') meter?.count('parley_model_failovers_total', { provider });
+        },
         /** Ends the record of the request. `outcome` is `ok`, `canceled` or an error code. */
         end(outcome: string, answer?: Answered): void {
           if (answer) {
@@ -91,10 +103,6 @@ export function createWatch({ logger, meter, tracer }: WatchOptions) {
           logger.info({ ...logFields(watched), model: name, outcome, ms, ...used }, 'model call');
         },
       };
-    },
-    failure(provider: string, next: NextStep): void {
-      if (next === 'again') meter?.count('parley_model_retries_total', { provider });
-      if (next === 'elsewhere') meter?.count('parley_model_failovers_total', { provider });
     },
     used({ provider, inputTokens, outputTokens, cost }: Used): void {
       meter?.count('parley_model_tokens_total', { provider, direction: 'input' }, inputTokens);

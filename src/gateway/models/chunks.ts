@@ -15,6 +15,8 @@ interface FinishChunk {
 export type AnswerChunk = Exclude<ModelChunk, { kind: 'thought' | 'finish' }> | FinishChunk;
 /** A chunk of an answer that includes the model's thoughts. */
 export type FullChunk = Exclude<ModelChunk, { kind: 'finish' }> | FinishChunk;
+/** All chunks of an answer. The last one is `finish`. */
+export type FullChunks = AsyncIterable<FullChunk>;
 /** A chunk of an answer that may be relayed. If the first chunk is raw, all chunks before `finish` are raw. */
 export type RelayedChunk = FullChunk | RawChunk;
 

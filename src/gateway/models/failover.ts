@@ -32,7 +32,7 @@ export interface FailoverOptions<Answer> {
    */
   readonly delayMs: number;
   /** Called with the next step after a failure, unless the caller has left. Must not throw. */
-  onFailure?(candidate: Candidate, error: ModelError, next: NextStep): void;
+  onFailure(candidate: Candidate, error: ModelError, next: NextStep): void;
 }
 
 /** The step after a failure: retry the same candidate, try another candidate, or give up. */
@@ -101,7 +101,7 @@ export async function firstAnswer<Answer>(
       // If all candidates fail, the last retryable error is reported, or the last error if none is retryable.
       if (!failure?.error.retryable || known.retryable) failure = new NoAnswer(known, candidate);
       const over = !failsOver(known) || within.aborted;
-      options.onFailure?.(candidate, known, over || queue.length === 0 ? 'nothing' : 'elsewhere');
+      options.onFailure(candidate, known, over || queue.length === 0 ? 'nothing' : 'elsewhere');
       if (over) throw new NoAnswer(known, candidate);
     }
   }
@@ -182,7 +182,7 @@ async function tryCandidate<Answer>(
       if (pausesProvider(last)) circuits.pause(model, workspace, last);
       const wait = waitBefore(attempt, last, options, others());
       if (wait === undefined || attempt >= config.attempts || within.aborted) throw last;
-      options.onFailure?.(candidate, last, 'again');
+      options.onFailure(candidate, last, 'again');
       await pause(wait, within);
     }
   }

@@ -24,11 +24,9 @@ import type { Relay } from './relay/relay.ts';
 import { type MaybePromise, raceAbort } from '../../base/index.ts';
 import type { Reservation, Spending } from '../budgets/spending.ts';
 import type { PlannedCall } from '../budgets/calls.ts';
-import { logFields } from '../telemetry/attribution.ts';
 import type { Labels } from '../telemetry/telemetry.ts';
 import type { CardLookup } from '../cards/cards.ts';
 import { admitted } from './admission.ts';
-import { CountedAnswer } from './counted-answer.ts';
 import {
   asStreamed,
   isContent,
@@ -54,7 +52,12 @@ import { impliedDefaultModel, OFFLINE } from './implied.ts';
 import { createLeftAnswers } from './left-answers.ts';
 import { ordered } from './order.ts';
 import { promptOf } from './prompt-count.ts';
-import { callProvider, type ProviderCall } from './provider-call.ts';
+import {
+  callProvider,
+  countedAnswer,
+  type CountedAnswer,
+  type ProviderCall,
+} from './provider-call.ts';
 import { createProviders, type Provider } from './provider.ts';
 import type { Estimate } from './token-tally.ts';
 import { tokenCounter } from './token-count.ts';
@@ -145,7 +148,7 @@ const DELAY_MS = 250;
 const FREE: Reservation = { maxOutputTokens: undefined, settle() {}, release() {} };
 
 export function createModels(options: ModelsOptions): Models {
-  const { cards, spending, logger, env = process.env, random = Math.random } = options;
+  const { cards, spending, env = process.env, random = Math.random } = options;
   const { now = Date.now, delayMs = DELAY_MS, otherNodes } = options;
   const watch = createWatch(options);
   const left = createLeftAnswers();
@@ -225,17 +228,14 @@ export function createModels(options: ModelsOptions): Models {
         deadline: performance.now() + deadlineMs,
         random,
         delayMs,
-        onFailure(candidate, error, next) {
-          const { name: provider } = candidate.provider;
-          const fields = { ...logFields(askOptions), err: error, provider, model: target.name };
-          logger.warn({ ...fields, next }, 'a model did not answer');
-          watch.failure(provider, next);
-        },
+        onFailure: (...failed) => watched.failure(...failed),
       });
       const { answer, call } = answering.answer;
       return {
         candidate: answering.candidate,
         answer,
+        /** Records that the model failed in the middle of its answer. */
+        failed: (error: unknown) => watched.failure(answering.candidate, error),
         /** Records how many tokens of the answer have arrived. Undefined if nothing is reserved. */
         seen: reservation.seen && ((tokens: number) => reservation.seen?.(tokens)),
         /** Must be called once, when the answer has ended. Stops the timer and ends the reservation. */
@@ -353,7 +353,7 @@ export function createModels(options: ModelsOptions): Models {
       return used;
     }
 
-    return new CountedAnswer(begun, {
+    return countedAnswer(begun, begun.first, {
       name: target.name,
       signal,
       visible,
@@ -361,11 +361,7 @@ export function createModels(options: ModelsOptions): Models {
       finished: (usage, reason) => settle('whole', usage ?? tally.estimate(prompt), reason),
       failed(error) {
         const broken = settle('broken', tally.estimate(prompt));
-        const { name: provider } = candidate.provider;
-        logger.warn(
-          { ...logFields(askOptions), err: error, provider, model: target.name },
-          'a model failed in the middle of its answer',
-        );
+        asking.failed(error);
         return new CutOff(target.name, broken);
       },
       left: (unread) => readOn(begun, unread, (usage) => settle('left', usage)),

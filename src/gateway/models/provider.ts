@@ -69,27 +69,24 @@ export function relays(
  */
 const MAX_KEPT = 256;
 
+interface ProvidersOptions {
+  readonly env: VendorEnvironment;
+  readonly now: () => number;
+  readonly before: ReadonlyMap<string, Provider>;
+  /**
+   * The connection to the other gateways. This gateway tells them when a circuit breaker opens, or when a model must
+   * not be called for a while.
+   */
+  readonly otherNodes: OtherNodes | undefined;
+}
+
 /**
  * Returns the configured providers and the providers that need no configuration, by name. A provider in `before` with
  * the same name and the same settings is kept, with the state of its circuit breakers.
  */
 export function createProviders(
   given: ProvidersConfig,
-  {
-    env,
-    now,
-    before,
-    otherNodes,
-  }: {
-    readonly env: VendorEnvironment;
-    readonly now: () => number;
-    readonly before: ReadonlyMap<string, Provider>;
-    /**
-     * The connection to the other gateways. This gateway tells them when a circuit breaker opens, or when a model must
-     * not be called for a while.
-     */
-    readonly otherNodes: OtherNodes | undefined;
-  },
+  { env, now, before, otherNodes }: ProvidersOptions,
 ): ReadonlyMap<string, Provider> {
   function create(name: string, config: ProviderConfig): Provider {
     const { models = [], embeddingModels = [] } = config;

@@ -6,7 +6,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { type JsonObject, type JsonValue, waitAtMost } from '../../../base/index.ts';
 import type { FinishReason } from '../../../agent/index.ts';
 import type { Used } from '../cost.ts';
-import type { FullChunk } from '../chunks.ts';
+import type { FullChunks } from '../chunks.ts';
 import { callOf, namedEvent } from '../vendor-api/answer.ts';
 import { encodeCarried } from '../vendor-api/carried.ts';
 import type { MessagesBody } from './schema.ts';
@@ -48,10 +48,7 @@ type StreamEvent =
   | { readonly type: 'message_stop' | 'ping' };
 
 /** Returns the complete message. */
-export async function completeMessage(
-  head: Head,
-  chunks: AsyncIterable<FullChunk>,
-): Promise<unknown> {
+export async function completeMessage(head: Head, chunks: FullChunks): Promise<unknown> {
   let message: JsonObject = {};
   const content: Record<string, JsonValue>[] = [];
   for await (const event of events(head, chunks)) {
@@ -82,7 +79,7 @@ function append(block: Record<string, JsonValue> | undefined, delta: JsonObject)
  */
 export async function* messageFrames(
   head: Head,
-  chunks: AsyncIterable<FullChunk>,
+  chunks: FullChunks,
   pingMs = PING_MS,
 ): AsyncGenerator<string> {
   const source = events(head, chunks);
@@ -109,7 +106,7 @@ async function isLate(promise: Promise<unknown>, ms: number): Promise<boolean> {
   return isPending;
 }
 
-async function* events(head: Head, chunks: AsyncIterable<FullChunk>): AsyncGenerator<StreamEvent> {
+async function* events(head: Head, chunks: FullChunks): AsyncGenerator<StreamEvent> {
   let index = -1;
   let open: 'text' | 'thought' | undefined;
 

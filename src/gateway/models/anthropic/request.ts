@@ -5,9 +5,9 @@
  */
 import type { JsonObject } from '../../../base/index.ts';
 import type { Content, ContentPart, ModelRequest, ToolDeclaration } from '../../../agent/index.ts';
-import { A2AError } from '../../../protocol/index.ts';
 import {
   type Conversion,
+  convertedOrData,
   invalidField,
   isFilled,
   isSet,
@@ -193,15 +193,9 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
     const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
     /** The data of another vendor that belongs to the next tool call (answer.ts). */
     let carried: JsonObject | undefined;
-    const parts = (blocks ?? []).flatMap((block, place): ContentPart[] => {
-      try {
-        return convert(block, `${at}.${place}`);
-      } catch (error) {
-        if (strict || !(error instanceof A2AError)) throw error;
-        // The cast is safe, because the body is JSON.
-        return [{ kind: 'data', data: block as JsonObject }];
-      }
-    });
+    const parts = (blocks ?? []).flatMap((block, place) =>
+      convertedOrData(block, strict, () => convert(block, `${at}.${place}`)),
+    );
     const role = message.role === 'user' ? 'user' : 'model';
     if (role === 'user') close(at);
     partsOfRole(contents, role).push(...parts);

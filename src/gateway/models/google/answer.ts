@@ -3,7 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { JsonObject } from '../../../base/index.ts';
 import type { FinishReason } from '../../../agent/index.ts';
 import type { Used } from '../cost.ts';
-import type { FullChunk } from '../chunks.ts';
+import type { FullChunk, FullChunks } from '../chunks.ts';
 import type { CarriedThought } from '../vendor-api/carried.ts';
 import { callOf, thoughtSignatureIn } from '../vendor-api/answer.ts';
 import { signatureOf } from './signature.ts';
@@ -26,10 +26,7 @@ export function headOf(model: string, thoughts: boolean) {
 type Head = ReturnType<typeof headOf>;
 
 /** Returns the complete answer. */
-export async function completeAnswer(
-  head: Head,
-  chunks: AsyncIterable<FullChunk>,
-): Promise<object> {
+export async function completeAnswer(head: Head, chunks: FullChunks): Promise<object> {
   const parts: JsonObject[] = [];
   const partOf = partsOf(head);
   for await (const chunk of chunks) {
@@ -41,10 +38,7 @@ export async function completeAnswer(
 }
 
 /** Yields the responses of a streamed answer. Each response has one part. */
-export async function* answers(
-  head: Head,
-  chunks: AsyncIterable<FullChunk>,
-): AsyncGenerator<object> {
+export async function* answers(head: Head, chunks: FullChunks): AsyncGenerator<object> {
   const partOf = partsOf(head);
   for await (const chunk of chunks) {
     if (chunk.kind === 'finish') yield answerOf(head, [{ text: '' }], chunk);

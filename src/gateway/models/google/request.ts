@@ -13,11 +13,11 @@ import type {
   ModelRequest,
   ToolDeclaration,
 } from '../../../agent/index.ts';
-import { A2AError } from '../../../protocol/index.ts';
 import type { GoogleFile, GenerateBody, InputContent, GooglePart } from './schema.ts';
 import type { CarriedThought } from '../vendor-api/carried.ts';
 import {
   type Conversion,
+  convertedOrData,
   invalidField,
   isFilled,
   levelOf,
@@ -175,16 +175,9 @@ function contentsOf(given: readonly InputContent[], strict: boolean): Content[] 
 
   for (const [index, { role: as, parts = [] }] of given.entries()) {
     const role = as === 'model' ? 'model' : 'user';
-    const converted = parts.map((part, place) => {
-      const at = `contents.${index}.parts.${place}`;
-      try {
-        return convert(part, at);
-      } catch (error) {
-        if (strict || !(error instanceof A2AError)) throw error;
-        // The cast is safe, because the body is JSON.
-        return { kind: 'data' as const, data: part as JsonObject };
-      }
-    });
+    const converted = parts.map((part, place) =>
+      convertedOrData(part, strict, () => convert(part, `contents.${index}.parts.${place}`)),
+    );
     if (role === 'user') close(`contents.${index}`);
     const into = partsOfRole(contents, role);
     // Some clients, such as Gemini CLI, do not send thoughts back. In this case, the thoughts in the signatures are

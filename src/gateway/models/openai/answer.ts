@@ -1,7 +1,7 @@
 /** Converts an answer to OpenAI's format, as a complete response or as the chunks of a stream. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { FinishReason } from '../../../agent/index.ts';
-import type { FullChunk } from '../chunks.ts';
+import type { FullChunks } from '../chunks.ts';
 import { callOf, thoughtSignatureIn } from '../vendor-api/answer.ts';
 import { CHAT, usageFields } from './usage.ts';
 
@@ -20,7 +20,7 @@ export function headOf(model: string) {
 type Head = ReturnType<typeof headOf>;
 
 /** Returns the complete response. */
-export async function completion(head: Head, chunks: AsyncIterable<FullChunk>): Promise<unknown> {
+export async function completion(head: Head, chunks: FullChunks): Promise<unknown> {
   let text = '';
   let thoughts = '';
   const calls: object[] = [];
@@ -49,7 +49,7 @@ export async function completion(head: Head, chunks: AsyncIterable<FullChunk>): 
  */
 export async function* completionFrames(
   head: Head,
-  chunks: AsyncIterable<FullChunk>,
+  chunks: FullChunks,
   options: { readonly includeUsage: boolean },
 ): AsyncGenerator<string> {
   const frame = (delta: object, finish_reason: string | null = null): string => {

@@ -11,6 +11,11 @@ const MAX_TOOLS = 128;
 const MAX_INPUTS = 2048;
 const MAX_DIMENSIONS = 8192;
 
+/** Content that is one text or a list of parts. */
+function wordsOr<Part extends z.ZodType>(part: Part) {
+  return z.union([z.string(), z.array(part).max(MAX_PARTS)]);
+}
+
 const Text = z.looseObject({ type: z.literal('text'), text: z.string() });
 const Image = z.looseObject({
   type: z.literal('image_url'),
@@ -30,7 +35,7 @@ const UserPart = z.discriminatedUnion('type', [Text, Image, Audio, File]);
 export type UserPart = z.infer<typeof UserPart>;
 const AssistantPart = z.discriminatedUnion('type', [Text, Refusal]);
 
-const Words = z.union([z.string(), z.array(Text).max(MAX_PARTS)]);
+const Words = wordsOr(Text);
 const ToolPart = z.discriminatedUnion('type', [Text, Image, File]);
 
 const ChatToolCall = z.looseObject({
@@ -47,13 +52,10 @@ export type ChatToolCall = z.infer<typeof ChatToolCall>;
 const ChatMessage = z.discriminatedUnion('role', [
   z.looseObject({ role: z.literal('system'), content: Words }),
   z.looseObject({ role: z.literal('developer'), content: Words }),
-  z.looseObject({
-    role: z.literal('user'),
-    content: z.union([z.string(), z.array(UserPart).max(MAX_PARTS)]),
-  }),
+  z.looseObject({ role: z.literal('user'), content: wordsOr(UserPart) }),
   z.looseObject({
     role: z.literal('assistant'),
-    content: z.union([z.string(), z.array(AssistantPart).max(MAX_PARTS)]).nullish(),
+    content: wordsOr(AssistantPart).nullish(),
     tool_calls: z.array(ChatToolCall).max(MAX_TOOLS).nullish(),
     /** The thoughts of the model. DeepSeek and others use this name, and OpenRouter uses `reasoning`. */
     reasoning_content: z.string().nullish(),
@@ -62,7 +64,7 @@ const ChatMessage = z.discriminatedUnion('role', [
   z.looseObject({
     role: z.literal('tool'),
     tool_call_id: z.string(),
-    content: z.union([z.string(), z.array(ToolPart).max(MAX_PARTS)]),
+    content: wordsOr(ToolPart),
   }),
 ]);
 export type ChatMessage = z.infer<typeof ChatMessage>;

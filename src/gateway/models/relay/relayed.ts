@@ -10,7 +10,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { StringDecoder } from 'node:string_decoder';
 import { Agent, EnvHttpProxyAgent, type Dispatcher } from 'undici';
 import { flushAtEndOfTurn, isObject, TextCollector } from '../../../base/index.ts';
-import { ModelError } from '../../../agent/index.ts';
+import { type FinishReason, ModelError, type Usage } from '../../../agent/index.ts';
 import { cutOff, startTimeouts, type Timeouts } from '../../../agent/internal/index.ts';
 import { EventReader, parseObject } from './event-reader.ts';
 import type { Relay, RelayChunk, RelayTarget } from './relay.ts';
@@ -21,6 +21,7 @@ const MAX_EVENT_CHARS = 32_000_000;
 const MAX_ERROR_CHARS = 64 * 1024;
 /** Maximum length of the unread text. Above it, reading from the vendor pauses. */
 const MAX_UNREAD_CHARS = 256 * 1024;
+const TOO_LARGE = 'sent an answer that is too large and was stopped';
 const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 30_000;
 
@@ -49,168 +50,105 @@ export function relayed(
   relay: Relay,
   target: RelayTarget,
   signal: AbortSignal,
-): AsyncIterableIterator<RelayChunk> {
-  return new RelayedAnswer(relay, target, signal);
-}
-
-class RelayedAnswer
-  implements Dispatcher.DispatchHandler, AsyncIterableIterator<RelayChunk, undefined>
-{
-  readonly #relay: Relay;
-  readonly #target: RelayTarget;
-  readonly #signal: AbortSignal;
-  readonly #reader: EventReader;
-  #timeouts: Timeouts | undefined;
-  #controller: Dispatcher.DispatchController | undefined;
-  /** The status and the headers of a response that is an error or a redirect. */
-  #refusal: Refusal | undefined;
+): AsyncIterableIterator<RelayChunk, undefined> {
+  const reader = new EventReader(relay);
   /** The text of an answer that is not a stream, or of an error response. */
-  readonly #body = new TextCollector();
-  #bytes = 0;
-  /** Number of chunks that have arrived. */
-  #count = 0;
-  /** The chunks that wait for the end of the event loop's turn. */
-  #later: Buffer[] = [];
+  const body = new TextCollector();
   /** Needed because a chunk may end in the middle of a character. */
-  readonly #decoder = new StringDecoder('utf8');
+  const decoder = new StringDecoder('utf8');
+  let timeouts: Timeouts | undefined;
+  let controller: Dispatcher.DispatchController | undefined;
+  /** The status and the headers of a response that is an error or a redirect. */
+  let refusal: Refusal | undefined;
+  let bytes = 0;
+  /** Number of chunks that have arrived. */
+  let arrived = 0;
+  /** The chunks that wait for the end of the event loop's turn. */
+  let later: Buffer[] = [];
   /** The text that has arrived and was not read. */
-  #unread = '';
-  #finish: RelayChunk | undefined;
-  #error: unknown;
-  #over = false;
-  #waiting: PromiseWithResolvers<IteratorResult<RelayChunk, undefined>> | undefined;
+  let unread = '';
+  let finish: RelayChunk | undefined;
+  let problem: unknown;
+  let isOver = false;
+  let waiting: PromiseWithResolvers<IteratorResult<RelayChunk, undefined>> | undefined;
 
-  constructor(relay: Relay, target: RelayTarget, signal: AbortSignal) {
-    this.#relay = relay;
-    this.#target = target;
-    this.#signal = signal;
-    this.#reader = new EventReader(relay);
-  }
+  const handler: Dispatcher.DispatchHandler = {
+    onRequestStart(started) {
+      controller = started;
+      if (isOver) started.abort(new Error('the answer is no longer needed'));
+    },
 
-  next(): Promise<IteratorResult<RelayChunk, undefined>> {
-    if (!this.#timeouts && !this.#over) this.#send();
-    if (this.#unread !== '') {
-      const text = this.#unread;
-      this.#unread = '';
-      if (this.#controller?.paused === true) this.#resume(this.#controller);
-      return Promise.resolve({ value: this.#raw(text), done: false });
-    }
-    if (this.#finish) {
-      const value = this.#finish;
-      this.#finish = undefined;
-      return Promise.resolve({ value, done: false });
-    }
-    if (this.#error !== undefined) {
-      const error = this.#error;
-      this.#error = undefined;
-      return Promise.reject(error);
-    }
-    if (this.#over) return Promise.resolve(DONE);
-    this.#waiting = Promise.withResolvers();
-    return this.#waiting.promise;
-  }
+    onResponseStart(_controller, status, headers, statusText = '') {
+      if (status < 200) return;
+      if (status >= 300) refusal = { status, headers, statusText };
+      const encoding = headers['content-encoding'] ?? 'identity';
+      if (encoding !== 'identity') fail(failure('sent a compressed answer'));
+    },
 
-  /** Stops reading. If the answer is incomplete, closes the connection. */
-  return(): Promise<IteratorReturnResult<undefined>> {
-    this.#unread = '';
-    this.#finish = this.#error = undefined;
-    this.#end();
-    return Promise.resolve(DONE);
-  }
+    onResponseData(_controller, chunk) {
+      if (isOver) return;
+      if (bytes === 0) timeouts?.clearFirst();
+      timeouts?.expect();
+      bytes += chunk.length;
+      if (bytes > MAX_BYTES) return fail(failure(TOO_LARGE));
+      if (!relay.stream || ++arrived <= AT_ONCE) return readData(chunk);
+      later.push(chunk);
+      if (later.length === 1) flushAtEndOfTurn({ flush });
+    },
 
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
+    onResponseEnd() {
+      flush();
+      controller = undefined;
+      if (isOver) return;
+      if (refusal) return fail(refused(refusal));
+      if (!relay.stream) return complete();
+      if (reader.end === undefined) return fail(cutOff(target.name));
+      finished(reader.end, reader.usage);
+    },
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    if (this.#over) controller.abort(new Error('the answer is no longer needed'));
-  }
-
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: IncomingHttpHeaders,
-    statusText = '',
-  ): void {
-    if (status < 200) return;
-    if (status >= 300) this.#refusal = { status, headers, statusText };
-    const encoding = headers['content-encoding'] ?? 'identity';
-    if (encoding !== 'identity') {
-      this.#fail(new ModelError('failed', `${this.#target.name} sent a compressed answer`));
-    }
-  }
-
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#over) return;
-    if (this.#bytes === 0) this.#timeouts?.clearFirst();
-    this.#timeouts?.expect();
-    this.#bytes += chunk.length;
-    if (this.#bytes > MAX_BYTES) return this.#fail(this.#tooLarge());
-    if (!this.#relay.stream || ++this.#count <= AT_ONCE) return this.#data(chunk);
-    this.#later.push(chunk);
-    if (this.#later.length === 1) flushAtEndOfTurn(this);
-  }
+    onResponseError(_controller, error) {
+      flush();
+      controller = undefined;
+      fail(error);
+    },
+  };
 
   /** Processes the chunks that arrived in this turn of the event loop. */
-  flush(): void {
-    const [first, ...more] = this.#later;
+  function flush(): void {
+    const [first, ...more] = later;
     if (!first) return;
-    this.#later = [];
-    if (!this.#over) this.#data(more.length === 0 ? first : Buffer.concat([first, ...more]));
+    later = [];
+    if (!isOver) readData(more.length === 0 ? first : Buffer.concat([first, ...more]));
   }
 
-  #data(chunk: Buffer): void {
-    const text = this.#decoder.write(chunk);
-    if (this.#refusal) {
-      this.#body.add(text);
-      if (this.#body.length > MAX_ERROR_CHARS) this.#fail(this.#refused(this.#refusal));
+  function readData(chunk: Buffer): void {
+    const text = decoder.write(chunk);
+    if (refusal) {
+      body.add(text);
+      if (body.length > MAX_ERROR_CHARS) fail(refused(refusal));
       return;
     }
-    if (!this.#relay.stream) {
-      this.#body.add(text);
-      if (this.#body.length > MAX_EVENT_CHARS) this.#fail(this.#tooLarge());
+    if (!relay.stream) {
+      body.add(text);
+      if (body.length > MAX_EVENT_CHARS) fail(failure(TOO_LARGE));
       return;
     }
-    const reader = this.#reader;
     const passed = reader.take(text);
-    if (reader.length > MAX_EVENT_CHARS) return this.#fail(this.#tooLarge());
-    if (passed !== '') this.#pass(passed);
-    if (reader.failed) {
-      const message = `${this.#target.name} failed during its answer`;
-      this.#fail(new ModelError('failed', message, { retryable: true }));
-    }
+    if (reader.length > MAX_EVENT_CHARS) return fail(failure(TOO_LARGE));
+    if (passed !== '') pass(passed);
+    if (reader.failed) fail(failure('failed during its answer', true));
   }
 
-  onResponseEnd(): void {
-    this.flush();
-    this.#controller = undefined;
-    if (this.#over) return;
-    if (this.#refusal) return this.#fail(this.#refused(this.#refusal));
-    if (!this.#relay.stream) return this.#complete();
-    const { end, usage } = this.#reader;
-    if (end === undefined) return this.#fail(cutOff(this.#target.name));
-    this.#finish = { kind: 'finish', reason: end, ...(usage && { usage }) };
-    this.#end();
-  }
-
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.flush();
-    this.#controller = undefined;
-    this.#fail(error);
-  }
-
-  #send(): void {
-    const { vendor, settings, model, name, maxOutputTokens } = this.#target;
+  function send(): void {
+    const { vendor, settings, model, name, maxOutputTokens } = target;
     const { apiKey, baseURL } = settings;
-    const relay = this.#relay;
     try {
-      this.#signal.throwIfAborted();
+      signal.throwIfAborted();
       const source = { name, secret: apiKey };
-      const timeouts = startTimeouts(source, this.#signal, this.#target);
-      this.#timeouts = timeouts;
-      timeouts.signal.addEventListener('abort', () => this.#fail(timeouts.signal.reason));
-      timeouts.expect();
+      const started = startTimeouts(source, signal, target);
+      timeouts = started;
+      started.signal.addEventListener('abort', () => fail(started.signal.reason));
+      started.expect();
       const url = new URL(baseURL.replace(/\/$/, '') + relay.path(model));
       connections().dispatch(
         {
@@ -230,65 +168,54 @@ class RelayedAnswer
           headersTimeout: 0,
           bodyTimeout: 0,
         },
-        this,
+        handler,
       );
     } catch (error) {
-      this.#fail(error);
+      fail(error);
     }
   }
 
   /** Gives the text to the reader, or keeps it until the reader asks for it. */
-  #pass(text: string): void {
-    const waiting = this.#waiting;
-    if (waiting) {
-      this.#waiting = undefined;
-      return waiting.resolve({ value: this.#raw(text), done: false });
+  function pass(text: string): void {
+    const read = waiting;
+    if (read) {
+      waiting = undefined;
+      return read.resolve({ value: raw(text), done: false });
     }
-    this.#unread += text;
-    const controller = this.#controller;
-    if (this.#unread.length <= MAX_UNREAD_CHARS || controller?.paused !== false) return;
+    unread += text;
+    if (unread.length <= MAX_UNREAD_CHARS || controller?.paused !== false) return;
     controller.pause();
     // While reading is paused, no data arrives from the vendor. So this time does not count as silence of the vendor.
-    this.#timeouts?.hold();
+    timeouts?.hold();
   }
 
-  #raw(text: string): RelayChunk {
-    return { kind: 'raw', text, usage: this.#reader.usage };
-  }
-
-  #resume(controller: Dispatcher.DispatchController): void {
-    this.#timeouts?.expect();
-    controller.resume();
+  function raw(text: string): RelayChunk {
+    return { kind: 'raw', text, usage: reader.usage };
   }
 
   /** Reads an answer that is not a stream, when it is complete. */
-  #complete(): void {
-    const { name } = this.#target;
-    const text = this.#body.take();
+  function complete(): void {
+    const text = body.take();
     const value = parseObject(text);
-    if (!value) return this.#fail(new ModelError('failed', `${name} sent an invalid response`));
-    const { usage, end = 'stop', failed, changed } = this.#relay.read(value);
-    if (failed === true) {
-      return this.#fail(new ModelError('failed', `${name} failed`, { retryable: true }));
-    }
-    this.#unread = changed === true ? JSON.stringify(value) : text;
-    this.#finish = { kind: 'finish', reason: end, ...(usage && { usage }) };
-    this.#end();
+    if (!value) return fail(failure('sent an invalid response'));
+    const { usage, end: reason = 'stop', failed, changed } = relay.read(value);
+    if (failed === true) return fail(failure('failed', true));
+    unread = changed === true ? JSON.stringify(value) : text;
+    finished(reason, usage);
   }
 
   /**
    * Returns the error for a redirect or an error response. The error for an error response has the fields that
    * `vendorError` reads.
    */
-  #refused({ status, headers, statusText }: Refusal): unknown {
-    const { name } = this.#target;
+  function refused({ status, headers, statusText }: Refusal): unknown {
     if (status < 400) {
-      const message = `${name} redirects (${status}), and redirects are not followed: check its base URL`;
-      return new ModelError('failed', message);
+      const why = 'and redirects are not followed: check its base URL';
+      return failure(`redirects (${status}), ${why}`);
     }
-    const data = parseObject(this.#body.take());
-    const problem = isObject(data?.['error']) ? data['error'] : data;
-    const message = problem?.['message'];
+    const data = parseObject(body.take());
+    const detail = isObject(data?.['error']) ? data['error'] : data;
+    const message = detail?.['message'];
     return {
       statusCode: status,
       responseHeaders: headers,
@@ -297,31 +224,76 @@ class RelayedAnswer
     };
   }
 
-  #tooLarge(): ModelError {
-    const message = `${this.#target.name} sent an answer that is too large and was stopped`;
-    return new ModelError('failed', message);
+  function failure(what: string, retryable = false): ModelError {
+    return new ModelError('failed', `${target.name} ${what}`, { retryable });
   }
 
   /** Ends the answer with an error. Text that has arrived can still be read before the error. */
-  #fail(cause: unknown): void {
-    if (this.#over) return;
+  function fail(cause: unknown): void {
+    if (isOver) return;
     try {
-      this.#error = this.#timeouts ? this.#timeouts.reason(cause) : cause;
+      problem = timeouts ? timeouts.reason(cause) : cause;
     } catch (reason) {
-      this.#error = reason;
+      problem = reason;
     }
-    this.#end();
+    end();
   }
 
-  #end(): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#timeouts?.end();
-    this.#controller?.abort(new Error('the answer is no longer needed'));
-    const waiting = this.#waiting;
-    this.#waiting = undefined;
-    if (waiting) this.next().then(waiting.resolve, waiting.reject);
+  function finished(reason: FinishReason, usage: Usage | undefined): void {
+    finish = { kind: 'finish', reason, ...(usage && { usage }) };
+    end();
   }
+
+  function end(): void {
+    if (isOver) return;
+    isOver = true;
+    timeouts?.end();
+    controller?.abort(new Error('the answer is no longer needed'));
+    const read = waiting;
+    waiting = undefined;
+    if (read) next().then(read.resolve, read.reject);
+  }
+
+  function next(): Promise<IteratorResult<RelayChunk, undefined>> {
+    if (!timeouts && !isOver) send();
+    if (unread !== '') {
+      const text = unread;
+      unread = '';
+      if (controller?.paused === true) {
+        timeouts?.expect();
+        controller.resume();
+      }
+      return Promise.resolve({ value: raw(text), done: false });
+    }
+    if (finish) {
+      const value = finish;
+      finish = undefined;
+      return Promise.resolve({ value, done: false });
+    }
+    if (problem !== undefined) {
+      const error = problem;
+      problem = undefined;
+      return Promise.reject(error);
+    }
+    if (isOver) return Promise.resolve(DONE);
+    waiting = Promise.withResolvers();
+    return waiting.promise;
+  }
+
+  return {
+    next,
+    /** Stops reading. If the answer is incomplete, closes the connection. */
+    return(): Promise<IteratorReturnResult<undefined>> {
+      unread = '';
+      finish = problem = undefined;
+      end();
+      return Promise.resolve(DONE);
+    },
+
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }
 
 interface Refusal {

@@ -13,7 +13,7 @@ import {
 } from '../../../protocol/index.ts';
 import type { RequestHandler } from '../../../tasks/index.ts';
 import type { ModelTarget } from '../catalogue.ts';
-import { askedChat } from './chat-completion.ts';
+import { type AskedChat, askedChat } from './chat-completion.ts';
 import { modelContent, noteOn } from './content.ts';
 import { accepts, promptTokens } from '../admission.ts';
 
@@ -113,10 +113,7 @@ function shownTo(target: ModelTarget): (part: ContentPart) => ContentPart {
  * alternating roles. If the message contains a whole conversation, the turn begins with this conversation, and
  * `isWhole` is true.
  */
-function turnOf({ history = [], status, artifacts = [], metadata = {} }: Task): {
-  readonly turn: Content[];
-  readonly isWhole: boolean;
-} {
+function turnOf({ history = [], status, artifacts = [], metadata = {} }: Task) {
   const message = history.find(({ role }) => role === 'user');
   // Only the artifact contains a long answer completely.
   const whole = artifacts.find(({ artifactId }) => artifactId === ANSWER);
@@ -125,24 +122,20 @@ function turnOf({ history = [], status, artifacts = [], metadata = {} }: Task): 
     textOf(status.message?.parts ?? []) ||
     artifacts.map(({ parts }) => textOf(parts)).join('\n');
   if (message === undefined || answer === '') return { turn: [], isWhole: false };
-  const { messages, isWhole } = askedIn(message, metadata);
+  const { request, isWhole } = askedIn(message, metadata);
   const said: Content = { role: 'model', parts: [{ kind: 'text', text: answer }] };
-  return { turn: [...messages, said], isWhole };
+  return { turn: [...request.messages, said], isWhole };
 }
 
 /**
  * Reads the request of an earlier task. A request from an earlier version of Parley may no longer be valid. Such a
  * request is read as ordinary content.
  */
-function askedIn(
-  message: Message,
-  metadata: Metadata,
-): { readonly messages: readonly Content[]; readonly isWhole: boolean } {
+function askedIn(message: Message, metadata: Metadata): Omit<AskedChat, 'model'> {
   try {
-    const { request, isWhole } = askedChat(message, metadata);
-    return { messages: request.messages, isWhole };
+    return askedChat(message, metadata);
   } catch (error) {
     if (!(error instanceof A2AError)) throw error;
-    return { messages: [modelContent(message)], isWhole: false };
+    return { request: { messages: [modelContent(message)] }, isWhole: false };
   }
 }

@@ -1,6 +1,6 @@
 /** Functions that the endpoints for several vendors use to convert requests. */
 import type * as z from 'zod';
-import { wordIssue } from '../../../base/index.ts';
+import { type JsonObject, wordIssue } from '../../../base/index.ts';
 import type {
   BlobPart,
   Content,
@@ -61,6 +61,21 @@ export function readAt<Schema extends z.ZodType>(
   const path = [at, ...(issue?.path ?? []), ...unknown].join('.');
   const why = unknown.length > 0 ? whyUnknown : issue && wordIssue(issue);
   throw invalidField(path, why ?? 'invalid');
+}
+
+/** Returns the converted part. If it cannot be converted and need not be, returns the part of the request as data. */
+export function convertedOrData<Part>(
+  given: object,
+  strict: boolean,
+  convert: () => Part,
+): Part | Extract<ContentPart, { kind: 'data' }> {
+  try {
+    return convert();
+  } catch (error) {
+    if (strict || !(error instanceof A2AError)) throw error;
+    // The cast is safe, because the body of the request is JSON.
+    return { kind: 'data', data: given as JsonObject };
+  }
 }
 
 export interface OpenContent extends Content {

@@ -19,7 +19,7 @@ import type { ModelRequest } from '../../../agent/index.ts';
 import { A2AError, type Call } from '../../../protocol/index.ts';
 import type { RouteText } from '../../../http/index.ts';
 import type { RouteAnswer, RouteInput } from '../../api/route.ts';
-import type { FullChunk, RelayedChunk } from '../chunks.ts';
+import type { FullChunk, FullChunks, RelayedChunk } from '../chunks.ts';
 import type { AnswerStream, Models } from '../models.ts';
 import type { ModelTarget } from '../catalogue.ts';
 import { streams } from '../limits.ts';
@@ -53,9 +53,9 @@ export interface Exchange {
    */
   request(strict: boolean): ModelRequest;
   /** Returns the complete response. The last chunk is `finish`. */
-  whole(chunks: AsyncIterable<FullChunk>, asked: Prepared): Promise<unknown>;
+  whole(chunks: FullChunks, asked: Prepared): Promise<unknown>;
   /** Returns the stream, in pieces of text. */
-  frames(chunks: AsyncIterable<FullChunk>, asked: Prepared): AsyncIterable<string>;
+  frames(chunks: FullChunks, asked: Prepared): AsyncIterable<string>;
   /** Returns the last text of a stream that has failed: the error in the vendor's format. */
   failure(error: A2AError): string;
   /** Returns a promise that must resolve before the client gets the next piece of a relayed answer. */
@@ -83,29 +83,22 @@ export interface VendorRoutesOptions {
   readonly api: VendorApi;
 }
 
+type Input = Pick<RouteInput<unknown>, 'caller' | 'call'>;
+
 export interface VendorApi {
   /**
    * Answers a request. Throws an A2AError if the request is refused or the model fails. If a stream has already begun,
    * the failure is written to the stream instead.
    */
-  answer(
-    input: Pick<RouteInput<unknown>, 'caller' | 'call'>,
-    exchange: Exchange,
-  ): Promise<RouteAnswer | RouteText>;
+  answer(input: Input, exchange: Exchange): Promise<RouteAnswer | RouteText>;
   /** Counts `work` as an answer in progress. `work` gets a signal that is aborted when the client disconnects. */
-  run<T>(
-    input: Pick<RouteInput<unknown>, 'call'>,
-    work: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T>;
+  run<T>(input: Pick<Input, 'call'>, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /**
    * Counts the tokens of a prompt. If a provider has the client's API, this provider counts them. If no provider has
    * this API, or if the provider cannot count tokens, returns an estimate. Throws `invalidParams` if the request is
    * invalid, or if the provider rejects it.
    */
-  countTokens(
-    input: Pick<RouteInput<unknown>, 'caller' | 'call'>,
-    exchange: CountExchange,
-  ): Promise<number>;
+  countTokens(input: Input, exchange: CountExchange): Promise<number>;
   /** Number of answers in progress. The task handler does not count them, because they are not tasks. */
   readonly running: number;
 }
@@ -119,21 +112,12 @@ const JSON_HEADERS = { 'content-type': 'application/json' };
 export function createVendorApi({ models }: { readonly models: Models }): VendorApi {
   let running = 0;
 
-  /**
-   * Counts an answer in progress. Returns a function that ends it. Only the first call of this function has an effect.
-   */
-  function start(): () => void {
-    let isRunning = true;
-    running++;
-    return () => {
-      if (isRunning) running--;
-      isRunning = false;
-    };
-  }
+  const ended = (): void => void running--;
 
   const run: VendorApi['run'] = ({ call }, work) => {
     const { signal } = abortable(call);
-    return unlessDisconnected(work(signal), signal).finally(start());
+    running++;
+    return unlessDisconnected(work(signal), signal).finally(ended);
   };
 
   return {
@@ -143,7 +127,7 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
       const asked = prepared(named, exchange);
       const { target, request, relay } = asked;
       const { leave, signal } = abortable(call);
-      const ended = start();
+      running++;
       try {
         // This waits for the first chunk. A failure before the first chunk can still set the HTTP status.
         const begun = models.answer(target, request, { caller, signal, relay, hasTools });

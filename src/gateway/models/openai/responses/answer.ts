@@ -2,7 +2,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { FinishReason } from '../../../../agent/index.ts';
 import { A2AError } from '../../../../protocol/index.ts';
-import type { FullChunk } from '../../chunks.ts';
+import type { FullChunk, FullChunks } from '../../chunks.ts';
 import { openaiCode } from '../error.ts';
 import { RESPONSES, usageFields } from '../usage.ts';
 import { callOf, namedEvent } from '../../vendor-api/answer.ts';
@@ -70,7 +70,7 @@ export interface AnswerOptions {
 
 /** Returns the complete response. */
 export async function wholeResponse(
-  chunks: AsyncIterable<FullChunk>,
+  chunks: FullChunks,
   options: AnswerOptions,
 ): Promise<ResponseObject> {
   const writer = createWriter(options);
@@ -84,7 +84,7 @@ export async function wholeResponse(
 
 /** Returns the response as server-sent events. */
 export async function* responseFrames(
-  chunks: AsyncIterable<FullChunk>,
+  chunks: FullChunks,
   options: AnswerOptions,
 ): AsyncGenerator<string> {
   const { response } = options;
