@@ -4,7 +4,7 @@ import { defined } from '../../base/index.ts';
 import { NO_STORE } from '../../http/index.ts';
 import { type Call, TaskState } from '../../protocol/index.ts';
 import { callWith, type RequestHandler } from '../../tasks/index.ts';
-import { type Agents, notFound } from './agents.ts';
+import type { Agents } from './agents.ts';
 import type { Caller } from '../api/caller.ts';
 import { Flag } from '../api/page.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
@@ -63,7 +63,7 @@ export function inboxRoute({ agents }: { readonly agents: Agents }): GatewayRout
     }
     for (const name of asked) {
       caller.need(name === '' ? 'tasks:read' : 'agents:use');
-      if (name !== '' && !agents.find(caller.workspace, name)) throw notFound(name);
+      if (name !== '') agents.need(caller.workspace, name);
     }
     return asked;
   }

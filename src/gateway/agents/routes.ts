@@ -6,7 +6,7 @@ import { defined } from '../../base/index.ts';
 import * as z from 'zod';
 import { Flag } from '../api/page.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
-import { notFound, type Agents } from './agents.ts';
+import type { Agents } from './agents.ts';
 import { AgentInput, AgentName } from './config.ts';
 import { Health, type RemoteAgent } from './remote.ts';
 
@@ -42,11 +42,6 @@ const Query = z.object({
 });
 
 export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRoute[] {
-  const one = (workspace: string, name: string): RemoteAgent => {
-    const agent = agents.find(workspace, name);
-    if (!agent) throw notFound(name);
-    return agent;
-  };
   return [
     defineRoute({
       verb: 'GET',
@@ -98,7 +93,7 @@ export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRou
         404: { description: 'No agent has this name' },
       },
       handle: async ({ values, caller }) => ({
-        body: viewOf(one(caller.workspace, values['name'] ?? '')),
+        body: viewOf(agents.need(caller.workspace, values['name'] ?? '')),
       }),
     }),
     defineRoute({
