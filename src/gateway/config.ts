@@ -35,6 +35,7 @@ import {
 import { withImplied } from './models/implied.ts';
 import { type CheckedSettings, routesOf, surprisesIn } from './surprises.ts';
 import { TasksConfig } from './tasks/config.ts';
+import { integer } from './api/page.ts';
 import { WebAddress } from './api/web-address.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
@@ -43,17 +44,13 @@ const MAX_PROBLEMS = 200;
 /** Maximum number of known names in an error about an unknown name. */
 const MAX_NAMES = 10;
 
-const count = z.int().min(1).max(1_000_000);
-const milliseconds = z.int().min(1).max(MAX_TIMER_MS);
+const count = integer(1, 1_000_000);
+const milliseconds = integer(1, MAX_TIMER_MS);
 const bytes = z.int().min(1024 * 1024);
 
 const Limits = z
   .strictObject({
-    maxBodyBytes: z
-      .int()
-      .min(1024)
-      .max(2 ** 30)
-      .describe('Maximum size of a request. Default: 10 MB'),
+    maxBodyBytes: integer(1024, 2 ** 30).describe('Maximum size of a request. Default: 10 MB'),
     maxRunning: count.describe(
       'Maximum number of concurrent executions. Further requests get 503. One workspace can have at most three quarters of them, and fewer while other workspaces have some. Default: 20000',
     ),

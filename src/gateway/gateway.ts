@@ -105,6 +105,7 @@ export type Gateway = ReturnType<typeof createGateway>;
 export function createGateway(options: GatewayOptions) {
   const { store, register, pepper, version, publicUrl, allowNetworks = [] } = options;
   const { logger = consoleLogger, environment = process.env } = options;
+  const { signing, tls, grpc, grpcPort } = options;
   let { config } = options;
   let tasks = TasksConfig.parse(config.tasks ?? {});
   const metrics = createMetrics(METRICS, { version });
@@ -196,16 +197,10 @@ export function createGateway(options: GatewayOptions) {
     onState: watchTasks(metrics),
     observe: watchRequests(metrics, routes),
     push: { allowNetworks },
-    ...(publicUrl !== undefined && { publicUrl }),
-    ...(options.signing && { signing: options.signing }),
-    ...(options.tls && { tls: options.tls }),
-    grpc: options.grpc,
-    grpcPort: options.grpcPort,
-    limits: {
-      ...defined(config.limits ?? {}),
-      keepExpiredMs: tasks.keepExpiredSeconds * 1000,
-    },
-    ...(config.cors && { cors: config.cors }),
+    ...defined({ publicUrl, signing, tls, cors: config.cors }),
+    grpc,
+    grpcPort,
+    limits: { ...defined(config.limits), keepExpiredMs: tasks.keepExpiredSeconds * 1000 },
     sweep: false,
   });
   watchStore(metrics, store);

@@ -131,6 +131,16 @@ export function createAgents(options: AgentsOptions) {
     return agent?.isFor(workspace) === true ? agent : registry.find(workspace, name);
   }
 
+  /**
+   * Like `find`, but throws `notFound` if there is no such agent. An agent of another workspace causes the same error,
+   * so that callers cannot find out that it exists.
+   */
+  function need(workspace: string, name: string): RemoteAgent {
+    const agent = find(workspace, name);
+    if (!agent) throw notFound(name);
+    return agent;
+  }
+
   /** Returns the agents that the workspace may use, sorted by name. */
   function list(workspace: string): RemoteAgent[] {
     const found = new Map(registry.list(workspace).map((agent) => [agent.name, agent]));
@@ -210,6 +220,7 @@ export function createAgents(options: AgentsOptions) {
       return forwardedHeaders;
     },
     find,
+    need,
     list,
     /** Returns the skills of the agents that every workspace may use, for the public card. */
     skills: () => skillsIn([...configured.values()].filter(({ settings }) => !settings.workspaces)),
@@ -256,10 +267,6 @@ function skillsIn(agents: readonly RemoteAgent[]): AgentSkill[] {
   return found;
 }
 
-/**
- * Creates the error for an unknown agent. An agent of another workspace causes the same error, so that callers cannot
- * find out that it exists.
- */
-export function notFound(name: string): A2AError {
+function notFound(name: string): A2AError {
   return new A2AError('notFound', `There is no agent ${name}`);
 }

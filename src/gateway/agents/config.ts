@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { MAX_TIMER_MS } from '../../base/index.ts';
 import { REMOTE_LIMITS, type RemoteLimits } from '../../client/index.ts';
 import { budgetFields, withCurrency } from '../budgets/budget.ts';
+import { integer } from '../api/page.ts';
 import { WebAddress } from '../api/web-address.ts';
 
 const MAX_SIZE = 2 ** 31;
@@ -72,7 +73,7 @@ const Headers = z
 
 /** Returns the schema of the limits. `most` returns the largest allowed value of a limit. */
 function limitsUpTo(most: (name: keyof RemoteLimits) => number) {
-  const limit = (name: keyof RemoteLimits) => z.int().min(1).max(most(name));
+  const limit = (name: keyof RemoteLimits) => integer(1, most(name));
   return z
     .strictObject({
       maxBytes: limit('maxBytes').describe(
@@ -131,10 +132,7 @@ const fields = {
     .describe(
       'Whether the agent recognizes a repeated message by its id, as Parley agents do. If so, after a crash of the gateway, a message is sent again if it is unknown whether it arrived. Otherwise its task fails',
     ),
-  timeoutMs: z
-    .int()
-    .min(1)
-    .max(MAX_TIMER_MS)
+  timeoutMs: integer(1, MAX_TIMER_MS)
     .optional()
     .describe(
       'Maximum time until a response begins, in milliseconds. Default: 60 seconds. For the card, the maximum is 10 seconds',

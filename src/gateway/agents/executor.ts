@@ -51,7 +51,7 @@ import { requestMetadata } from '../tasks/executor.ts';
 import { type Attribution, logFields, spanAttributes } from '../telemetry/attribution.ts';
 import { GEN_AI, GEN_AI_OPERATIONS } from '../../base/tracing/index.ts';
 import type { Meter, Span, Tracer } from '../telemetry/telemetry.ts';
-import { notFound, type Agents } from './agents.ts';
+import type { Agents } from './agents.ts';
 import { noUse, plannedCall, usualUse } from './call-budget.ts';
 import { failureReason, failureWord, isBeforeWork, LinkNotSaved, OwnFailure } from './failure.ts';
 import { EventQueue } from './event-queue.ts';
@@ -334,8 +334,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       if (task) return checkAnswer(context, task, name);
       if (name === '')
         throw new A2AError('invalidParams', 'metadata.agent must be the name of an agent');
-      const agent = agents.find(ownerOf(context), name);
-      if (!agent) throw notFound(name);
+      const agent = agents.need(ownerOf(context), name);
       checkPassedOn(context, agent);
       if (context.message.contextId === undefined) outgoing.markNew(context.contextId);
       const checked = spending.check(plannedCall(callerOf(context), agent, context.contextId));

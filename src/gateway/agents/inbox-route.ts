@@ -4,8 +4,9 @@ import { defined } from '../../base/index.ts';
 import { NO_STORE } from '../../http/index.ts';
 import { type Call, TaskState } from '../../protocol/index.ts';
 import { callWith, type RequestHandler } from '../../tasks/index.ts';
-import { type Agents, notFound } from './agents.ts';
+import type { Agents } from './agents.ts';
 import type { Caller } from '../api/caller.ts';
+import { Flag } from '../api/page.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 
 /** Maximum number of agents in one response. Each agent needs at least one query of the task store. */
@@ -31,10 +32,7 @@ const Query = z.object({
     .datetime({ offset: true })
     .optional()
     .describe('Only tasks whose state has changed since this time'),
-  states: z
-    .enum(['true', 'false'])
-    .optional()
-    .describe('If true, the response has the number of tasks in each state'),
+  states: Flag.describe('If true, the response has the number of tasks in each state'),
 });
 type Filter = Pick<z.infer<typeof Query>, 'contextId' | 'since' | 'states'>;
 
@@ -65,7 +63,7 @@ export function inboxRoute({ agents }: { readonly agents: Agents }): GatewayRout
     }
     for (const name of asked) {
       caller.need(name === '' ? 'tasks:read' : 'agents:use');
-      if (name !== '' && !agents.find(caller.workspace, name)) throw notFound(name);
+      if (name !== '') agents.need(caller.workspace, name);
     }
     return asked;
   }

@@ -20,15 +20,6 @@ const MAX_FRESH = 10_000;
 
 export type Outgoing = ReturnType<typeof createOutgoing>;
 
-/** The agent's ids for our task, our context and the tasks that the message refers to. */
-interface RemoteIds {
-  readonly taskId: string | undefined;
-  readonly remoteContext: string | undefined;
-  readonly references: string[];
-}
-
-const isKnown = (id: string | undefined) => id !== undefined;
-
 export function createOutgoing(links: TaskLinks) {
   /** The ids of new contexts (`markNew`), until the first message of the context is created. */
   const fresh = new Set<string>();
@@ -38,7 +29,7 @@ export function createOutgoing(links: TaskLinks) {
     context: ExecutionContext,
     workspace: string,
     name: string,
-    by: Sender,
+    { acceptedOutputModes, metadata: sentWith }: Sender,
   ): MaybePromise<MessageSendParams> {
     const { message: given, task, turn, contextId } = context;
     const ids = allOf([
@@ -46,35 +37,27 @@ export function createOutgoing(links: TaskLinks) {
       fresh.delete(contextId) ? undefined : links.context(workspace, name, contextId),
       ...(given.referenceTaskIds ?? []).map((id) => links.task(workspace, name, id)),
     ]);
-    return andThen(ids, ([taskId, remoteContext, ...references]) => {
-      const remote = { taskId, remoteContext, references: references.filter(isKnown) };
-      return messageTo(remote, context, by);
+    // The agent's ids for our task, our context and the tasks that the message refers to.
+    return andThen(ids, ([taskId, remoteContext, ...found]) => {
+      const { referenceTaskIds: _, contextId: _context, taskId: _task, ...rest } = given;
+      const sent: Message = { ...rest, messageId: sentId(context) };
+      const references = found.filter((id) => id !== undefined);
+      if (taskId !== undefined) sent.taskId = taskId;
+      if (remoteContext !== undefined) sent.contextId = remoteContext;
+      if (references.length > 0) sent.referenceTaskIds = references;
+      if (given.metadata?.[SOURCE_KEY] !== undefined) {
+        const { [SOURCE_KEY]: _source, ...metadata } = given.metadata;
+        sent.metadata = metadata;
+      }
+      return {
+        message: sent,
+        configuration: {
+          historyLength: 0,
+          ...(acceptedOutputModes && { acceptedOutputModes: [...acceptedOutputModes] }),
+        },
+        ...(sentWith && { metadata: sentWith }),
+      };
     });
-  }
-
-  function messageTo(
-    { taskId, remoteContext, references }: RemoteIds,
-    context: ExecutionContext,
-    { acceptedOutputModes, metadata: sentWith }: Sender,
-  ): MessageSendParams {
-    const { message: given } = context;
-    const { referenceTaskIds: _, contextId: _context, taskId: _task, ...rest } = given;
-    const sent: Message = { ...rest, messageId: sentId(context) };
-    if (taskId !== undefined) sent.taskId = taskId;
-    if (remoteContext !== undefined) sent.contextId = remoteContext;
-    if (references.length > 0) sent.referenceTaskIds = references;
-    if (given.metadata?.[SOURCE_KEY] !== undefined) {
-      const { [SOURCE_KEY]: _source, ...metadata } = given.metadata;
-      sent.metadata = metadata;
-    }
-    return {
-      message: sent,
-      configuration: {
-        historyLength: 0,
-        ...(acceptedOutputModes && { acceptedOutputModes: [...acceptedOutputModes] }),
-      },
-      ...(sentWith && { metadata: sentWith }),
-    };
   }
 
   return {

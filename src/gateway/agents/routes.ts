@@ -4,8 +4,9 @@
  */
 import { defined } from '../../base/index.ts';
 import * as z from 'zod';
+import { Flag } from '../api/page.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
-import { notFound, type Agents } from './agents.ts';
+import type { Agents } from './agents.ts';
 import { AgentInput, AgentName } from './config.ts';
 import { Health, type RemoteAgent } from './remote.ts';
 
@@ -37,18 +38,10 @@ type AgentView = z.infer<typeof AgentView>;
 
 const Created = AgentInput.extend({ name: AgentName });
 const Query = z.object({
-  verify: z
-    .enum(['true', 'false'])
-    .optional()
-    .describe("If false, the agent's card is not fetched first"),
+  verify: Flag.describe("If false, the agent's card is not fetched first"),
 });
 
 export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRoute[] {
-  const one = (workspace: string, name: string): RemoteAgent => {
-    const agent = agents.find(workspace, name);
-    if (!agent) throw notFound(name);
-    return agent;
-  };
   return [
     defineRoute({
       verb: 'GET',
@@ -100,7 +93,7 @@ export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRou
         404: { description: 'No agent has this name' },
       },
       handle: async ({ values, caller }) => ({
-        body: viewOf(one(caller.workspace, values['name'] ?? '')),
+        body: viewOf(agents.need(caller.workspace, values['name'] ?? '')),
       }),
     }),
     defineRoute({

@@ -4,6 +4,7 @@
  * same headers and metadata, if the gateway has a key to encrypt them (PARLEY_SECRET_KEY).
  */
 import * as z from 'zod';
+import { defined } from '../../base/index.ts';
 import { A2AError, type Metadata } from '../../protocol/index.ts';
 import type { ExecutionContext, RequestContext } from '../../tasks/index.ts';
 import { Caller } from '../api/caller.ts';
@@ -48,7 +49,6 @@ export function senderOf(
   const extensions = before
     ? before.extensions
     : context.extensions.filter((uri) => offered.includes(uri));
-  const headers = forwardedHeaders(context, agent);
   return {
     ...(user instanceof Caller && {
       keyId: user.keyId,
@@ -56,9 +56,9 @@ export function senderOf(
       subject: user.subject,
     }),
     ...(extensions && extensions.length > 0 && { extensions }),
-    ...(acceptedOutputModes && { acceptedOutputModes }),
-    ...(headers && { headers }),
-    ...(metadata && { metadata }),
+    acceptedOutputModes,
+    headers: forwardedHeaders(context, agent),
+    metadata,
   };
 }
 
@@ -78,11 +78,8 @@ function forwardedHeaders(
   { forwardHeaders }: RemoteAgent,
 ): SenderHeaders | undefined {
   if (forwardHeaders.length === 0 || !(user instanceof Caller)) return undefined;
-  const found: Record<string, string> = {};
-  for (const name of forwardHeaders) {
-    const value = user.headers?.[name];
-    if (value !== undefined) found[name] = value;
-  }
+  const sent = forwardHeaders.map((name) => [name, user.headers?.[name]] as const);
+  const found = defined(Object.fromEntries(sent));
   return Object.keys(found).length === 0 ? undefined : found;
 }
 

@@ -172,18 +172,13 @@ export function createTaskLinks({ register, logger, ...options }: Options) {
     const batch = waiting;
     waiting = [];
     saving = batch;
-    const ended = () => {
+    const ended = (settle: (each: Waiting) => void) => {
       saving = [];
       if (waiting.length > 0) flushAtEndOfTurn(flushable);
+      batch.forEach(settle);
     };
-    const done = () => {
-      ended();
-      for (const { resolve } of batch) resolve();
-    };
-    const failed = (error: unknown) => {
-      ended();
-      for (const { reject } of batch) reject(error);
-    };
+    const done = () => ended(({ resolve }) => resolve());
+    const failed = (error: unknown) => ended(({ reject }) => reject(error));
     try {
       const now = Date.now();
       const saved = register.transaction(function* () {

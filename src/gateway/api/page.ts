@@ -1,10 +1,16 @@
 /**
- * Pagination of lists with `limit` and `offset`, and filters for lists. `total` is the number of items on all pages.
+ * Schemas that requests and the configuration share: whole numbers, and the pages and filters of lists. Lists are paged
+ * with `limit` and `offset`. `total` is the number of items on all pages.
  */
 import * as z from 'zod';
 
 export const MAX_PAGE = 100;
 const DEFAULT_PAGE = 50;
+
+/** Returns the schema of a whole number in JSON. */
+export function integer(min: number, max: number) {
+  return z.int().min(min).max(max);
+}
 
 /**
  * Returns the schema of a whole number in a query string. `otherwise` is the default. It is part of the schema, so that
@@ -23,6 +29,9 @@ export function whole(min: number, max = Number.MAX_SAFE_INTEGER, otherwise?: nu
 export const DAY_MS = 86_400_000;
 /** A day in UTC. */
 export const Day = z.iso.date('must be a day such as 2026-01-31');
+
+/** A choice in a query string. */
+export const Flag = z.enum(['true', 'false']).optional();
 
 /** A name or an id by which a list is filtered. */
 export const NameFilter = z.string().max(1024).optional();

@@ -13,7 +13,7 @@
 import * as z from 'zod';
 import { wordIssue } from '../../base/index.ts';
 import { A2AError, type Call } from '../../protocol/index.ts';
-import type { FailedRequest, RouteStream, RouteText } from '../../http/index.ts';
+import type { FailedRequest, RouteReply, RouteStream, RouteText } from '../../http/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
 import type { ApiScope, Caller } from './caller.ts';
 
@@ -38,16 +38,7 @@ export interface RouteInput<Body, Query = undefined> {
 export type RawInput = RouteInput<unknown, URLSearchParams>;
 
 /** A response with a complete body. */
-export interface RouteAnswer {
-  /** HTTP status. Default: 200. */
-  readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  /**
-   * The body, which is sent as JSON. A string is sent unchanged if `headers` has a content-type. If undefined, the
-   * response has no body.
-   */
-  readonly body?: unknown;
-}
+export type RouteAnswer = RouteReply;
 
 /** One possible response, for `/openapi.json`. */
 interface Answer {

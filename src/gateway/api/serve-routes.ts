@@ -11,7 +11,7 @@ import type {
   RouteStream,
 } from '../../http/index.ts';
 import { Caller, callerOf } from './caller.ts';
-import type { GatewayRoute, RawInput, RouteAnswer } from './route.ts';
+import type { GatewayRoute } from './route.ts';
 
 const WHERE_KEYS_GO = 'send a key as Authorization: Bearer KEY, or as x-api-key: KEY';
 
@@ -26,7 +26,7 @@ export function ownRoutes(routes: readonly GatewayRoute[]): OwnRoute[] {
       path,
       public: scope === 'open',
       error: (error: A2AError, failed: FailedRequest) =>
-        route.error ? replyOf(route.error(error, failed)) : describeOwn(error),
+        route.error ? route.error(error, failed) : describeOwn(error),
     };
     if (route.events === true) return { ...base, open: (request) => events(route, request) };
     return {
@@ -35,7 +35,7 @@ export function ownRoutes(routes: readonly GatewayRoute[]): OwnRoute[] {
         const answer = await handled(route, request);
         if ('stream' in answer)
           throw new TypeError(`${verb} ${path} returned a stream but does not set events: true`);
-        return 'chunks' in answer ? answer : replyOf(answer);
+        return answer;
       },
     };
   });
@@ -61,7 +61,7 @@ export function describeIn(formats: readonly ErrorFormat[]) {
   return (error: A2AError, request: FailedRequest): RouteReply => {
     const [path = ''] = request.url.split('?');
     const format = formats.find((each) => each.applies(path, request));
-    return format ? replyOf(format.error(error, request)) : describeOwn(error);
+    return format ? format.error(error, request) : describeOwn(error);
   };
 }
 
@@ -76,27 +76,16 @@ async function events(route: GatewayRoute, request: RouteRequest): Promise<Route
  * body itself has the right content type.
  */
 async function handled(route: GatewayRoute, request: RouteRequest) {
+  const { scope } = route;
+  const { values, query, body, call, handler } = request;
+  const caller = scope === 'open' ? ANONYMOUS : callerOf(call);
+  if (scope !== 'open' && scope !== 'any') caller.need(scope);
+  const header = (name: string) => request.header(name);
   try {
-    return await route.handle(inputOf(route, request));
+    return await route.handle({ values, query, body, call, handler, caller, header });
   } catch (error) {
     if (!(error instanceof A2AError) || error.kind !== 'contentTypeNotSupported') throw error;
     const { message, detail, reason } = error;
     throw new A2AError('invalidParams', message, { ...detail, reason });
   }
-}
-
-function inputOf({ scope }: GatewayRoute, request: RouteRequest): RawInput {
-  const { values, query, body, call, handler } = request;
-  const caller = scope === 'open' ? ANONYMOUS : callerOf(call);
-  if (scope !== 'open' && scope !== 'any') caller.need(scope);
-  return { values, query, body, call, handler, caller, header: (name) => request.header(name) };
-}
-
-function replyOf({ status, headers, body }: RouteAnswer): RouteReply {
-  const asText = typeof body === 'string' && headers?.['content-type'] !== undefined;
-  return {
-    ...(status !== undefined && { status }),
-    ...(headers && { headers }),
-    ...(asText ? { text: body } : { body }),
-  };
 }

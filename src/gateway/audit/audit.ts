@@ -21,13 +21,9 @@ export const AuditRecord = z.object({
 });
 export type AuditRecord = Readonly<z.infer<typeof AuditRecord>>;
 
-/**
- * Records changes and their authors. `record` is a step of the change (`register.change`), so that the change and the
- * entry are stored together or not at all.
- */
-export interface Audit {
-  record(entry: AuditEntry): Steps<void>;
-}
+export type AuditLog = ReturnType<typeof createAudit>;
+/** Records changes and their authors. */
+export type Audit = Pick<AuditLog, 'record'>;
 
 export interface AuditEntry {
   readonly workspace: string;
@@ -49,10 +45,6 @@ export interface AuditPage {
   readonly filter?: AuditFilter | undefined;
   /** Exclusive upper limit for the numbers of the listed entries. */
   readonly before?: number | undefined;
-}
-
-export interface AuditLog extends Audit {
-  list(workspace: string, page: AuditPage): MaybePromise<readonly AuditRecord[]>;
 }
 
 export interface AuditOptions {
@@ -105,10 +97,14 @@ function valueOf(name: (typeof CONDITION_NAMES)[number], text: string): string |
   return name === 'to' ? Date.parse(text) + DAY_MS : text;
 }
 
-export function createAudit(options: AuditOptions): AuditLog {
+export function createAudit(options: AuditOptions) {
   const { register, now = Date.now, keep = KEPT_PER_WORKSPACE } = options;
   return {
-    *record({ workspace, actor, action, subject, detail }) {
+    /**
+     * Adds an entry. This is a step of the change (`register.change`), so that the change and the entry are stored
+     * together or not at all.
+     */
+    *record({ workspace, actor, action, subject, detail }: AuditEntry): Steps<void> {
       const row = yield* SQL.insert.get({
         workspace,
         at: now(),
@@ -120,7 +116,10 @@ export function createAudit(options: AuditOptions): AuditLog {
       });
       yield* SQL.trim.run(workspace, Number(row?.['number']) - keep);
     },
-    list: (workspace, { limit, before = Number.MAX_SAFE_INTEGER, filter = {} }) =>
+    list: (
+      workspace: string,
+      { limit, before = Number.MAX_SAFE_INTEGER, filter = {} }: AuditPage,
+    ): MaybePromise<readonly AuditRecord[]> =>
       register.read(function* () {
         const { read, values } = listing(filter);
         const rows = yield* read.all({ workspace, before, limit, ...values });

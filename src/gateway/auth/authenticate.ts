@@ -5,7 +5,7 @@
  * Failed attempts are counted per client address. Above a limit, the response is 429 instead of 401. This limit does
  * not apply to valid credentials, so that clients behind the same address cannot lock each other out.
  */
-import { andThen, type MaybePromise } from '../../base/index.ts';
+import { andThen, defined, type MaybePromise } from '../../base/index.ts';
 import type { User } from '../../protocol/index.ts';
 import { bearerOf, type Authenticate } from '../../http/index.ts';
 import { Caller, type CallerFields } from '../api/caller.ts';
@@ -60,7 +60,8 @@ export function createAuthenticate(
       const agent = agentOf(request.mount);
       const traceparent = validTraceparent(request.header('traceparent'));
       const names = forwarded();
-      const headers = names.length > 0 ? headersIn(request, names) : undefined;
+      const sent = names.map((name) => [name, request.header(name)] as const);
+      const headers = names.length > 0 ? defined(Object.fromEntries(sent)) : undefined;
       return new Caller({ ...fields, headers, agent, traceparent });
     });
   }
@@ -106,15 +107,6 @@ function credentialOf(request: GatewayRequest): string | undefined {
     found = sent;
   }
   return found;
-}
-
-function headersIn(request: GatewayRequest, names: readonly string[]): Record<string, string> {
-  const headers: Record<string, string> = {};
-  for (const name of names) {
-    const value = request.header(name);
-    if (value !== undefined) headers[name] = value;
-  }
-  return headers;
 }
 
 /** Returns the key in the query, or undefined if there is none. Only Google's API has the key in the query. */

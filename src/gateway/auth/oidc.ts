@@ -76,13 +76,8 @@ export function createOidc({ config, logger, now = Date.now, ...options }: OidcO
         logger.error({ err: error, issuer }, 'failed to fetch the keys of the OIDC issuer');
       }
       logged = error;
-      throw new A2AError(
-        'unavailable',
-        'Tokens cannot be verified at the moment: try again later',
-        {
-          retryAfterSeconds: RETRY_SECONDS,
-        },
-      );
+      const message = 'Tokens cannot be verified at the moment: try again later';
+      throw new A2AError('unavailable', message, { retryAfterSeconds: RETRY_SECONDS });
     }
   }
 

@@ -1,6 +1,6 @@
 /** Budgets and their periods. Days and months are in UTC. */
 import * as z from 'zod';
-import { DAY_MS } from '../api/page.ts';
+import { DAY_MS, integer } from '../api/page.ts';
 
 const MAX_TOKENS = 1_000_000_000_000;
 /** Maximum amount. In billionths of the currency, it is still a safe integer. */
@@ -9,10 +9,7 @@ const MAX_AMOUNT = 1_000_000;
 export const BUDGET_PERIODS = ['day', 'month', 'total'] as const;
 
 export const budgetFields = {
-  tokens: z
-    .int()
-    .min(1)
-    .max(MAX_TOKENS)
+  tokens: integer(1, MAX_TOKENS)
     .optional()
     .describe('Maximum number of input and output tokens together'),
   amount: z.number().gt(0).max(MAX_AMOUNT).optional(),

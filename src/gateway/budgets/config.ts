@@ -9,6 +9,7 @@
  *   }
  */
 import * as z from 'zod';
+import { integer } from '../api/page.ts';
 import { Budget, budgetFields, withCurrency } from './budget.ts';
 
 const MAX_NAMES = 10_000;
@@ -20,10 +21,7 @@ const byName = z
 
 export const TaskLimit = withCurrency(
   z.strictObject({
-    calls: z
-      .int()
-      .min(1)
-      .max(1_000_000)
+    calls: integer(1, 1_000_000)
       .optional()
       .describe('Maximum number of calls to models and agents for one task'),
     tokens,

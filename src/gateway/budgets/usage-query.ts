@@ -5,7 +5,7 @@
 import { type Row, type SqlValue, statement, type Steps } from '../register/register.ts';
 import { NANOS } from './grant.ts';
 import {
-  type Dimension,
+  COLUMNS,
   FILTERS,
   isByTask,
   type UsagePage,
@@ -13,16 +13,6 @@ import {
   type UsageRow,
 } from './usage.ts';
 
-const COLUMNS: Readonly<Record<Dimension, readonly string[]>> = {
-  day: ['day'],
-  workspace: ['workspace'],
-  key: ['key_id', 'subject'],
-  subject: ['subject'],
-  model: ['model'],
-  agent: ['agent'],
-  context: ['context_id'],
-  task: ['task_id'],
-};
 const KEY_NAME = '(SELECT name FROM api_keys WHERE id = key_id)';
 
 /**

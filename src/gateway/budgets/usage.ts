@@ -3,20 +3,21 @@ import * as z from 'zod';
 import type { PageQuery } from '../api/page.ts';
 
 /**
- * The dimensions by which usage can be grouped. `key` is the caller's key, or the subject of the JWT if the caller has
- * no key.
+ * The dimensions by which usage can be grouped, and their columns. `key` is the caller's key, or the subject of the JWT
+ * if the caller has no key.
  */
-export const DIMENSIONS = [
-  'day',
-  'workspace',
-  'key',
-  'subject',
-  'model',
-  'agent',
-  'context',
-  'task',
-] as const;
-export type Dimension = (typeof DIMENSIONS)[number];
+export const COLUMNS = {
+  day: ['day'],
+  workspace: ['workspace'],
+  key: ['key_id', 'subject'],
+  subject: ['subject'],
+  model: ['model'],
+  agent: ['agent'],
+  context: ['context_id'],
+  task: ['task_id'],
+} as const;
+export type Dimension = keyof typeof COLUMNS;
+export const DIMENSIONS = Object.keys(COLUMNS) as Dimension[];
 
 /** The default dimensions. Usage by these dimensions is kept without a time limit, but old days are merged by month. */
 export const USUAL_DIMENSIONS: readonly Dimension[] = ['day', 'key', 'subject', 'model', 'agent'];

@@ -19,7 +19,7 @@ import type { Audit } from '../audit/audit.ts';
 import type { Pepper } from './pepper.ts';
 import { Key, KeyChange, type MadeKey, NewKey, Rotation, WorkspaceName } from './schema.ts';
 import { makeToken, type RandomBytes, shownPrefix, type Token } from './token.ts';
-import { createVerifier } from './verifier.ts';
+import { createVerifier, StoredKey } from './verifier.ts';
 
 /** Maximum number of keys of a workspace that are not revoked. */
 const MAX_KEYS_PER_WORKSPACE = 1000;
@@ -42,18 +42,10 @@ export interface KeysOptions {
   readonly random?: RandomBytes;
 }
 
-const KeyRow = z.object({
-  id: z.string(),
-  workspace: z.string(),
-  name: z.string(),
-  scopes: z.string(),
-  rate_limit: z.string().nullable(),
+const KeyRow = StoredKey.extend({
   budget: z.string().nullable(),
   created_at: z.number(),
-  expires_at: z.number().nullable(),
   rotated_at: z.number().nullable(),
-  revoked_at: z.number().nullable(),
-  last_used_at: z.number().nullable(),
   prefix: z.string(),
   pepper: z.string(),
   overlap_ends_at: z.number().nullable(),

@@ -9,34 +9,24 @@ import * as z from 'zod';
 import { NO_STORE } from '../../http/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Caller, ApiScope } from '../api/caller.ts';
-import { pageOf, PageQuery } from '../api/page.ts';
+import { Flag, pageOf, PageQuery } from '../api/page.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import type { Keys } from './keys.ts';
 import { Key, KeyChange, MadeKey, NewKey, Rotation } from './schema.ts';
 
 const ForceQuery = z.object({
-  force: z
-    .enum(['true', 'false'])
-    .optional()
-    .describe(
-      'If true, even the last key with the scope keys:write in the workspace may be revoked or lose this scope',
-    ),
+  force: Flag.describe(
+    'If true, even the last key with the scope keys:write in the workspace may be revoked or lose this scope',
+  ),
 });
 
+const GIVE = 'give this scope to another key';
 const KeyList = pageOf(Key);
 export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
-  /** Returns the id of the key. Throws if the key has a scope that the caller does not have. */
-  async function changeable(
-    caller: Caller,
-    values: Readonly<Record<string, string>>,
-  ): Promise<string> {
-    const { id, scopes } = await keys.get(caller.workspace, idOf(values));
-    const missing = missingIn(caller, scopes);
-    if (missing === undefined) return id;
-    throw new A2AError(
-      'forbidden',
-      `Your key does not have the scope ${missing}, so it cannot change, rotate or revoke a key with this scope`,
-    );
+  /** Throws if the workspace has no such key, or if the key has a scope that the caller does not have. */
+  async function needChangeable(caller: Caller, id: string): Promise<void> {
+    const { scopes } = await keys.get(caller.workspace, id);
+    needScopes(caller, scopes, 'change, rotate or revoke a key with this scope');
   }
 
   return [
@@ -66,7 +56,7 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
         409: { description: 'The workspace has too many keys' },
       },
       handle: async ({ caller, body }) => {
-        mayGive(caller, body.scopes);
+        needScopes(caller, body.scopes, GIVE);
         const made = await keys.create({ ...body, workspace: caller.workspace }, caller.actor);
         return { status: 201, headers: NO_STORE, body: made };
       },
@@ -78,8 +68,8 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       resource: 'key',
       summary: 'Get a key',
       answers: { 200: { description: 'The key, without its secret', schema: Key } },
-      handle: async ({ caller, values }) => ({
-        body: await keys.get(caller.workspace, idOf(values)),
+      handle: async ({ caller, values: { id = '' } }) => ({
+        body: await keys.get(caller.workspace, id),
       }),
     }),
     defineRoute({
@@ -96,9 +86,9 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
         200: { description: 'The key, without its secret', schema: Key },
         409: { description: 'The key is revoked, or is the last key with the scope keys:write' },
       },
-      handle: async ({ caller, values, body, query }) => {
-        const id = await changeable(caller, values);
-        mayGive(caller, body.scopes ?? []);
+      handle: async ({ caller, values: { id = '' }, body, query }) => {
+        await needChangeable(caller, id);
+        needScopes(caller, body.scopes ?? [], GIVE);
         const force = query.force === 'true';
         return { body: await keys.edit(caller.workspace, id, body, caller.actor, { force }) };
       },
@@ -118,8 +108,8 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
           description: 'The key is revoked or expired, or too many of its secrets are still valid',
         },
       },
-      handle: async ({ caller, values, body = {} }) => {
-        const id = await changeable(caller, values);
+      handle: async ({ caller, values: { id = '' }, body = {} }) => {
+        await needChangeable(caller, id);
         const made = await keys.rotate(caller.workspace, id, body, caller.actor);
         return { headers: NO_STORE, body: made };
       },
@@ -135,9 +125,9 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
         204: { description: 'The key is revoked' },
         409: { description: 'The key is the last key with the scope keys:write in the workspace' },
       },
-      handle: async ({ caller, values, query }) => {
+      handle: async ({ caller, values: { id = '' }, query }) => {
         const force = query.force === 'true';
-        const id = await changeable(caller, values);
+        await needChangeable(caller, id);
         await keys.revoke(caller.workspace, id, { force }, caller.actor);
         return { status: 204 };
       },
@@ -145,20 +135,14 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
   ];
 }
 
-function mayGive(caller: Caller, scopes: readonly (ApiScope | '*')[]): void {
-  const missing = missingIn(caller, scopes);
+/** Throws if the caller does not have all scopes. `action` is what the key of the caller cannot do in this case. */
+function needScopes(caller: Caller, scopes: readonly (ApiScope | '*')[], action: string): void {
+  const missing = scopes.find((scope) =>
+    scope === '*' ? !caller.scopes.has('*') : !caller.may(scope),
+  );
   if (missing === undefined) return;
   throw new A2AError(
     'forbidden',
-    `Your key does not have the scope ${missing}, so it cannot give this scope to another key`,
+    `Your key does not have the scope ${missing}, so it cannot ${action}`,
   );
-}
-
-/** Returns the first of the scopes that the caller does not have, or undefined if the caller has all of them. */
-function missingIn(caller: Caller, scopes: readonly (ApiScope | '*')[]): string | undefined {
-  return scopes.find((scope) => (scope === '*' ? !caller.scopes.has('*') : !caller.may(scope)));
-}
-
-function idOf(values: Readonly<Record<string, string>>): string {
-  return values['id'] ?? '';
 }

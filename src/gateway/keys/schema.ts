@@ -1,6 +1,7 @@
 /** The schemas of API keys in requests and responses. */
 import * as z from 'zod';
 import { SCOPES } from '../api/caller.ts';
+import { integer } from '../api/page.ts';
 import { Budget } from '../budgets/budget.ts';
 
 const MAX_NAME_CHARS = 100;
@@ -26,16 +27,11 @@ const KeyName = z
 
 const KeyScope = z.enum([...SCOPES, '*'], `one of ${SCOPES.join(', ')}, or * for all`);
 
+const requests = integer(1, MAX_REQUESTS_PER_MINUTE);
+
 export const RateLimit = z.strictObject({
-  requestsPerMinute: z
-    .int()
-    .min(1)
-    .max(MAX_REQUESTS_PER_MINUTE)
-    .describe('Average number of requests per minute'),
-  burst: z
-    .int()
-    .min(1)
-    .max(MAX_REQUESTS_PER_MINUTE)
+  requestsPerMinute: requests.describe('Average number of requests per minute'),
+  burst: requests
     .optional()
     .describe('Maximum number of requests in a burst. Default: requestsPerMinute'),
 });
@@ -61,10 +57,7 @@ export const KeyChange = NewKey.extend({
 export type KeyChange = Readonly<z.input<typeof KeyChange>>;
 
 export const Rotation = z.strictObject({
-  overlapSeconds: z
-    .int()
-    .min(0)
-    .max(MAX_OVERLAP_SECONDS)
+  overlapSeconds: integer(0, MAX_OVERLAP_SECONDS)
     .optional()
     .describe('How long the old secret still works. Default: 0'),
 });

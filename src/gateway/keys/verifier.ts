@@ -16,17 +16,18 @@ const MAX_REMEMBERED = 10_000;
 /** Minimum time between two updates of a key's `last_used_at`. */
 const TOUCH_MS = 60_000;
 
-const Stored = z.object({
+/** The columns of a key in the register. */
+export const StoredKey = z.object({
   id: z.string(),
   name: z.string(),
   workspace: z.string(),
   scopes: z.string(),
   rate_limit: z.string().nullable(),
   revoked_at: z.number().nullable(),
-  ends_at: z.number().nullable(),
   expires_at: z.number().nullable(),
   last_used_at: z.number().nullable(),
 });
+const StoredSecret = StoredKey.extend({ ends_at: z.number().nullable() });
 
 /** The key of a valid secret. */
 export interface VerifiedKey {
@@ -80,7 +81,7 @@ export function createVerifier({ register, pepper, logger, now }: VerifierOption
       if (row['pepper'] !== pepper.id) warn(String(row['pepper']));
       return undefined;
     }
-    const stored = Stored.parse(row);
+    const stored = StoredSecret.parse(row);
     const until = Math.min(stored.ends_at ?? Infinity, stored.expires_at ?? Infinity);
     if (stored.revoked_at !== null || time >= until) return undefined;
     const { id, name, workspace } = stored;

@@ -63,7 +63,7 @@ export function operationRoutes(options: OperationOptions): readonly GatewayRout
       async handle({ caller }) {
         needAllWorkspaces(caller, 'Metrics cover');
         const headers = { ...NO_STORE, 'content-type': METRICS_CONTENT_TYPE };
-        return { headers, body: metrics.text() };
+        return { headers, text: metrics.text() };
       },
     }),
     defineRoute({

@@ -1,13 +1,13 @@
 /** The configuration of tasks: their expiry, the removal of expired tasks, and the retention of finished tasks. */
 import * as z from 'zod';
 import { DEFAULT_RETENTION, type Retention } from '../../tasks/index.ts';
-import { DAY_MS } from '../api/page.ts';
+import { DAY_MS, integer } from '../api/page.ts';
 
 /** Maximum value of each setting in seconds, except for `sweepSeconds`: one year. */
 const MAX_SECONDS = 366 * 24 * 3600;
 const MAX_SWEEP_SECONDS = 3600;
 
-const seconds = z.int().min(1).max(MAX_SECONDS);
+const seconds = integer(1, MAX_SECONDS);
 
 export const TasksConfig = z
   .strictObject({
@@ -19,18 +19,12 @@ export const TasksConfig = z
     maxTtlSeconds: seconds
       .optional()
       .describe('Maximum lifetime of all tasks, with or without expiresAt. Default: unlimited.'),
-    keepExpiredSeconds: z
-      .int()
-      .min(0)
-      .max(MAX_SECONDS)
+    keepExpiredSeconds: integer(0, MAX_SECONDS)
       .default(3600)
       .describe(
         'How long a task can still be read after it was ended because it expired. Default: 3600.',
       ),
-    sweepSeconds: z
-      .int()
-      .min(1)
-      .max(MAX_SWEEP_SECONDS)
+    sweepSeconds: integer(1, MAX_SWEEP_SECONDS)
       .default(30)
       .describe('Interval between searches for expired and old tasks. Default: 30.'),
     retentionDays: z
@@ -39,10 +33,7 @@ export const TasksConfig = z
       .max(36_500)
       .default(DEFAULT_RETENTION.maxAgeMs / DAY_MS)
       .describe('How many days a finished task is kept after its end. Default: 30.'),
-    retentionBytes: z
-      .int()
-      .min(0)
-      .max(Number.MAX_SAFE_INTEGER)
+    retentionBytes: integer(0, Number.MAX_SAFE_INTEGER)
       .optional()
       .describe(
         'Maximum size of the task store. If it is larger, the tasks that finished first are deleted. Default: 2000000000 (2 GB), and unlimited in PostgreSQL.',

@@ -184,7 +184,7 @@ async function whole(
   asked: Prepared,
 ): Promise<RouteAnswer> {
   if (!isRelayed) return { body: await exchange.whole(translated(chunks), asked) };
-  return { headers: JSON_HEADERS, body: await text(raw(chunks, exchange)) };
+  return { headers: JSON_HEADERS, text: await text(raw(chunks, exchange)) };
 }
 
 function streamed(
