@@ -11,7 +11,6 @@
  */
 import { randomUUID } from 'node:crypto';
 import { addAbortListener } from 'node:events';
-import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import { commandEnvironment, MARKER, personEnvironment } from './environment.ts';
 import { launch, type Exit } from './launch.ts';
@@ -19,6 +18,7 @@ import { endTree } from './process-tree.ts';
 import { readOnlyEnvironment, type ReadOnlyLineOptions } from './read-only-line.ts';
 import type { Sandbox } from './sandbox.ts';
 import { createTranscript, type Transcript } from './transcript.ts';
+import { isProgram } from './workspace-path.ts';
 
 export interface ShellOptions {
   /** The root of the workspace. */
@@ -286,16 +286,10 @@ function liveUpdates(onOutput: (recent: string) => void) {
  */
 export function findShell(searchPath: string): string {
   const folders = searchPath.split(path.delimiter).filter((folder) => path.isAbsolute(folder));
-  for (const name of ['bash', 'sh']) {
-    for (const folder of ['/bin', '/usr/bin', ...folders]) {
-      const file = path.join(folder, name);
-      try {
-        accessSync(file, constants.X_OK);
-        return file;
-      } catch {
-        // The shell is not in this folder.
-      }
-    }
-  }
-  throw new Error('no shell found; install bash');
+  const files = ['bash', 'sh'].flatMap((name) =>
+    ['/bin', '/usr/bin', ...folders].map((folder) => path.join(folder, name)),
+  );
+  const shell = files.find(isProgram);
+  if (shell === undefined) throw new Error('no shell found; install bash');
+  return shell;
 }
