@@ -30,7 +30,7 @@ import { type JsonObject, systemCode, Turns } from '../../base/index.ts';
 import * as z from 'zod';
 import { isInside } from '../files/path-rules.ts';
 import { git, GitError, gitOn, splitZ, type Place } from './git.ts';
-import { changesBetween, restoreFiles, type CheckpointChanges, type Restored } from './restore.ts';
+import { changesBetween, restoreFiles } from './restore.ts';
 
 export const MAX_FILE_BYTES = 10 * 1024 * 1024;
 export const MAX_FILES = 50_000;
@@ -70,25 +70,7 @@ export interface Checkpoint {
   readonly skipped: readonly string[];
 }
 
-export interface Checkpoints {
-  /** Stores the current files. */
-  take(label: string, extra?: JsonObject, signal?: AbortSignal): Promise<Checkpoint>;
-  /** Returns the checkpoints, newest first. */
-  list(signal?: AbortSignal): Promise<readonly Checkpoint[]>;
-  /**
-   * Restores the files and removes files that were added later. Before that, takes a checkpoint with the data `extra`,
-   * so that the restore can be undone. Returns this checkpoint as `before`.
-   */
-  restore(
-    id: string,
-    signal?: AbortSignal,
-    extra?: JsonObject,
-  ): Promise<Restored & { readonly before: Checkpoint }>;
-  /** Returns the differences between the current files and the checkpoint. Changes no file. */
-  changes(id: string, signal?: AbortSignal): Promise<CheckpointChanges>;
-  /** Waits until all work in the queue has ended, and removes the index file of this process. */
-  close(): Promise<void>;
-}
+export type Checkpoints = Awaited<ReturnType<typeof openCheckpoints>>;
 
 /** Thrown if git is missing or fails, if there are too many files, or if a checkpoint does not exist. */
 export class CheckpointError extends Error {
@@ -119,7 +101,7 @@ const Note = z.object({
  * Opens the workspace's checkpoints and creates their repository if needed. Throws a CheckpointError if git is missing
  * or fails.
  */
-export async function openCheckpoints(options: CheckpointOptions): Promise<Checkpoints> {
+export async function openCheckpoints(options: CheckpointOptions) {
   const workspace = await realpath(options.workspace);
   const name = createHash('sha256').update(workspace).digest('hex').slice(0, 16);
   const repository = path.join(path.resolve(options.dataFolder), 'checkpoints', name);
@@ -180,7 +162,8 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
   }
 
   return {
-    async take(label, extra = {}, signal) {
+    /** Stores the current files. */
+    async take(label: string, extra: JsonObject = {}, signal?: AbortSignal): Promise<Checkpoint> {
       if (Buffer.byteLength(JSON.stringify(extra)) > MAX_EXTRA_BYTES) {
         throw new TypeError(
           `the extra data of a checkpoint must not exceed ${MAX_EXTRA_BYTES} bytes`,
@@ -188,8 +171,13 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
       }
       return inTurn(() => take(label, extra, signal));
     },
-    list: (signal) => inTurn(() => all(place, signal)),
-    restore: (id, signal, extra = {}) =>
+    /** Returns the checkpoints, newest first. */
+    list: (signal?: AbortSignal) => inTurn(() => all(place, signal)),
+    /**
+     * Restores the files and removes files that were added later. Before that, takes a checkpoint with the data `extra`,
+     * so that the restore can be undone. Returns this checkpoint as `before`.
+     */
+    restore: (id: string, signal?: AbortSignal, extra: JsonObject = {}) =>
       inTurn(async () => {
         const wanted = findIn(await all(place, signal), id);
         const target = REFS + id;
@@ -207,13 +195,15 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
         await saveIndex(index, shared);
         return { ...restored, before };
       }),
-    changes: (id, signal) =>
+    /** Returns the differences between the current files and the checkpoint. Changes no file. */
+    changes: (id: string, signal?: AbortSignal) =>
       inTurn(async () => {
         findIn(await all(place, signal), id);
         const { tree } = await stage(place, [], signal);
         return changesBetween(place, tree, REFS + id, signal);
       }),
-    async close() {
+    /** Waits until all work in the queue has ended, and removes the index file of this process. */
+    async close(): Promise<void> {
       // Running work may add more work to the queue.
       while (turns.length(repository) > 0) await inTurn(async () => {});
       await rm(index, { force: true });

@@ -159,8 +159,5 @@ async function removeEmpty(workspace: string, folder: string): Promise<void> {
 }
 
 async function isFolder(where: string): Promise<boolean> {
-  return lstat(where).then(
-    (stats) => stats.isDirectory(),
-    () => false,
-  );
+  return (await lstat(where).catch(() => undefined))?.isDirectory() === true;
 }

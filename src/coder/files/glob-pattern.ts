@@ -38,10 +38,7 @@ export function compileGlob(
   { anchored = false }: { readonly anchored?: boolean } = {},
 ): (path: string) => boolean {
   if (pattern === '' || pattern.length > MAX_PATTERN) {
-    throw new FileError(
-      'bad-pattern',
-      `the pattern is empty or longer than ${MAX_PATTERN} characters`,
-    );
+    throw badPattern(`the pattern is empty or longer than ${MAX_PATTERN} characters`);
   }
   const alternatives = expand(pattern.replace(/^(?:\.?\/)+/, '')).map((one) =>
     stepsOf(one, anchored),
@@ -58,11 +55,11 @@ function expand(pattern: string): string[] {
   let at = 0;
   while (at < pattern.length) {
     const char = pattern[at] ?? '';
-    const close = char === '{' ? closing(pattern, at) : undefined;
+    const braces = char === '{' ? alternativesAt(pattern, at) : undefined;
     let choices: string[];
-    if (close !== undefined) {
-      choices = split(pattern.slice(at + 1, close)).flatMap(expand);
-      at = close + 1;
+    if (braces !== undefined) {
+      choices = braces.parts.flatMap(expand);
+      at = braces.end;
     } else if (char === '\\') {
       choices = [pattern.slice(at, at + 2)];
       at += 2;
@@ -71,54 +68,42 @@ function expand(pattern: string): string[] {
       at += 1;
     }
     if (done.length * choices.length > MAX_ALTERNATIVES) {
-      throw new FileError(
-        'bad-pattern',
+      throw badPattern(
         `the braces in the pattern expand to more than ${MAX_ALTERNATIVES} patterns`,
       );
     }
     done = done.flatMap((start) => choices.map((choice) => start + choice));
   }
   if (done.reduce((sum, one) => sum + one.length, 0) > MAX_EXPANDED) {
-    throw new FileError(
-      'bad-pattern',
-      `the braces in the pattern expand to more than ${MAX_EXPANDED} characters`,
-    );
+    throw badPattern(`the braces in the pattern expand to more than ${MAX_EXPANDED} characters`);
   }
   return done;
 }
 
 /**
- * Returns the position of the brace that closes the brace at `open`, or undefined if there is no such brace or no comma
- * between them.
+ * Returns the alternatives in the braces that open at `open`, and the position after them. The alternatives are
+ * separated by commas that are neither escaped nor inside nested braces. Returns undefined if the brace is not closed,
+ * or if there is only one alternative.
  */
-function closing(pattern: string, open: number): number | undefined {
-  let depth = 0;
-  for (let at = open; at < pattern.length; at += 1) {
-    if (pattern[at] === '\\') at += 1;
-    else if (pattern[at] === '{') depth += 1;
-    else if (pattern[at] === '}') {
-      depth -= 1;
-      if (depth === 0) return split(pattern.slice(open + 1, at)).length > 1 ? at : undefined;
-    }
-  }
-  return undefined;
-}
-
-/** Splits at the commas that are neither escaped nor inside nested braces. */
-function split(inner: string): string[] {
+function alternativesAt(pattern: string, open: number) {
   const parts = [''];
   let depth = 0;
-  for (let at = 0; at < inner.length; at += 1) {
-    let char = inner[at] ?? '';
+  for (let at = open + 1; at < pattern.length; at += 1) {
+    let char = pattern[at] ?? '';
+    if (char === '}' && depth === 0) return parts.length > 1 ? { parts, end: at + 1 } : undefined;
     if (char === '\\') {
       at += 1;
-      char += inner[at] ?? '';
+      char += pattern[at] ?? '';
     } else if (char === '{') depth += 1;
     else if (char === '}') depth -= 1;
     if (char === ',' && depth === 0) parts.push('');
     else parts[parts.length - 1] += char;
   }
-  return parts;
+  return undefined;
+}
+
+function badPattern(why: string): FileError {
+  return new FileError('bad-pattern', why);
 }
 
 /** Returns a pattern that, compiled with `anchored`, matches exactly this relative path. */

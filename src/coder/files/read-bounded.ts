@@ -45,8 +45,5 @@ export async function readBounded(
 
 /** Returns whether the file exists. A broken link counts as existing. */
 export async function isThere(file: string): Promise<boolean> {
-  return lstat(file).then(
-    () => true,
-    () => false,
-  );
+  return (await lstat(file).catch(() => undefined)) !== undefined;
 }

@@ -26,7 +26,9 @@ interface Reader {
 interface Head {
   old?: string;
   next?: string;
-  renamed?: { from?: string; to?: string };
+  /** The old and the new name of a renamed file. */
+  from?: string;
+  to?: string;
   created?: boolean;
   deleted?: boolean;
   executable?: boolean;
@@ -107,10 +109,7 @@ function readGitHeader(line: string, head: Head): void {
   const rename = /^rename (from|to) (.+)$/.exec(line);
   const mode = /^(?:new file mode|new mode|deleted file mode) (\d{6})$/.exec(line)?.[1];
   if (rename !== null) {
-    head.renamed = {
-      ...head.renamed,
-      [rename[1] === 'from' ? 'from' : 'to']: nameIn(rename[2] ?? ''),
-    };
+    head[rename[1] === 'from' ? 'from' : 'to'] = nameIn(rename[2] ?? '');
   } else if (mode !== undefined) {
     if (mode !== '100644' && mode !== '100755') {
       throw badPatch(`has the file mode ${mode}; only regular files can be patched, not links`);
@@ -185,8 +184,8 @@ function continues({ lines, nextText, at }: Reader): boolean {
 function filePatch(head: Head, hunks: readonly Hunk[]): FilePatch {
   const [old, next] = stripped(head.old, head.next);
   const executable = head.executable === undefined ? {} : { executable: head.executable };
-  const from = head.renamed?.from ?? old;
-  const to = head.renamed?.to ?? next;
+  const from = head.from ?? old;
+  const to = head.to ?? next;
   if (from === undefined || to === undefined) throw badPatch('has no file name in --- and +++');
   if (head.created === true || head.old === '/dev/null') {
     return { kind: 'add', path: to, hunks: asNewFile(hunks), ...executable };

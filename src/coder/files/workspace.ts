@@ -26,7 +26,14 @@ import { canPin, sameFile, type PathHandle } from './path-handle.ts';
 import { fileTurns } from './queue.ts';
 import type { ByteReader } from './read-lines.ts';
 import { MAX_TEXT_BYTES } from './text.ts';
-import { changed, checkFile, createWriter, type Snapshot, type Writer } from './write.ts';
+import {
+  changed,
+  checkFile,
+  createWriter,
+  notFolder,
+  type Snapshot,
+  type Writer,
+} from './write.ts';
 
 export type { PathHandle } from './path-handle.ts';
 export type { Change, Snapshot } from './write.ts';
@@ -147,21 +154,18 @@ export async function openWorkspace(
         const held = await openHandle(absolute, show(absolute));
         if (held.stats.isDirectory()) return held;
         await held[Symbol.asyncDispose]();
-        throw new FileError('wrong-kind', `${show(absolute)} is not a folder`);
+        throw notFolder(show(absolute));
       } catch (error) {
         throw toFileError(error, show(absolute));
       }
     },
 
     async read(path, maxBytes = MAX_TEXT_BYTES) {
-      let file: OpenDiskFile;
-      try {
-        file = await openFile(path);
-      } catch (error) {
+      await using opened = await openFile(path).catch((error: unknown) => {
         if (error instanceof FileError && error.code === 'not-found') return undefined;
         throw error;
-      }
-      await using opened = file;
+      });
+      if (!opened) return undefined;
       if (opened.stats.size > BigInt(maxBytes)) {
         throw new FileError(
           'too-large',

@@ -71,12 +71,7 @@ interface Staged {
   readonly editor: EditorWriter | undefined;
 }
 
-export interface Writer {
-  /** Throws if tools may not write to the path. Creates nothing. */
-  checkWritable(path: string): Promise<void>;
-  /** Applies all changes or none. Throws if a file differs from `before`. */
-  apply(changes: readonly Change[], options?: ApplyOptions): Promise<void>;
-}
+export type Writer = ReturnType<typeof createWriter>;
 
 export interface ApplyOptions {
   readonly editor?: EditorFiles;
@@ -90,7 +85,7 @@ export interface ApplyOptions {
 /**
  * Creates a writer. Nothing is written into the folders `own`, except into a workspace that is inside one of them.
  */
-export function createWriter(access: Access, own: readonly string[]): Writer {
+export function createWriter(access: Access, own: readonly string[]) {
   const { roots, locate, show, rootOf, openHandle } = access;
 
   /**
@@ -100,24 +95,21 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
   async function refuseProtected(absolute: string): Promise<void> {
     const root = rootOf(absolute);
     if (root === undefined) throw outside(show(absolute));
+    const refuse = (why: string) => new FileError('protected', show(absolute) + why);
     const why = protectedName(relative(root, absolute));
-    if (why !== undefined) throw new FileError('protected', `${show(absolute)}: ${why}`);
+    if (why !== undefined) throw refuse(`: ${why}`);
     for (const name of ['.git', join('.parley', 'settings.json')]) {
       const real = await realpath(join(root, name)).catch(() => undefined);
       if (real !== undefined && isInside(real, absolute)) {
-        throw new FileError(
-          'protected',
-          `${show(absolute)} is the target of ${name}, and tools may not write there`,
-        );
+        throw refuse(` is the target of ${name}, and tools may not write there`);
       }
     }
     for (const folder of own) {
       const real = await realName(folder);
       // If the workspace itself is inside this folder, the files of the workspace are not protected.
       if (!isInside(real, absolute) || isInside(real, root)) continue;
-      throw new FileError(
-        'protected',
-        `${show(absolute)}: tools may not write there, because Parley stores its settings and sessions there`,
+      throw refuse(
+        ': tools may not write there, because Parley stores its settings and sessions there',
       );
     }
   }
@@ -195,9 +187,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     const next = await openHandle(folder.at(name), shown, true);
     if (next.stats.isDirectory()) return next;
     await next[Symbol.asyncDispose]();
-    throw next.stats.isSymbolicLink()
-      ? brokenLink(shown)
-      : new FileError('wrong-kind', `${shown} is not a folder`);
+    throw next.stats.isSymbolicLink() ? brokenLink(shown) : notFolder(shown);
   }
 
   /** Removes folders that were created for a failed change, if they are still empty. */
@@ -235,9 +225,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
         change.after === undefined
           ? await openHandle(dirname(target), shown)
           : await enter(dirname(target), made);
-      if (!folder.stats.isDirectory()) {
-        throw new FileError('wrong-kind', `${show(dirname(target))} is not a folder`);
-      }
+      checkFolder(folder.stats, show(dirname(target)));
       await refuseProtected(join(folder.path, basename(target)));
       const place = { folder, name: basename(target), shown, made };
       await checkBefore(place, change);
@@ -275,20 +263,21 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
   }
 
   return {
-    async checkWritable(path) {
+    /** Throws if tools may not write to the path. Creates nothing. */
+    async checkWritable(path: string): Promise<void> {
       const target = await destination(path, false);
       try {
         await using folder = await nearest(dirname(target));
-        if (!folder.stats.isDirectory()) {
-          throw new FileError('wrong-kind', `${show(folder.path)} is not a folder`);
-        }
+        checkFolder(folder.stats, show(folder.path));
         await refuseProtected(join(folder.path, basename(target)));
       } catch (error) {
         throw toFileError(error, show(target));
       }
     },
 
-    async apply(changes, { editor: files, signal } = {}) {
+    /** Applies all changes or none. Throws if a file differs from `before`. */
+    async apply(changes: readonly Change[], options: ApplyOptions = {}): Promise<void> {
+      const { editor: files, signal } = options;
       const staged: Staged[] = [];
       let done = 0;
       try {
@@ -416,10 +405,18 @@ export function checkFile(stats: BigIntStats, shown: string): void {
   );
 }
 
+function checkFolder(stats: BigIntStats, shown: string): void {
+  if (!stats.isDirectory()) throw notFolder(shown);
+}
+
 /** Throws if a path that was not found is a broken link. */
 async function refuseBroken(absolute: string, shown: string): Promise<void> {
   const found = await lstat(absolute).catch(() => undefined);
   if (found?.isSymbolicLink() === true) throw brokenLink(shown);
+}
+
+export function notFolder(shown: string): FileError {
+  return new FileError('wrong-kind', `${shown} is not a folder`);
 }
 
 function brokenLink(shown: string): FileError {

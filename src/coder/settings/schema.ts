@@ -6,8 +6,11 @@ import { ApprovalMode, PolicyRule } from '../approval/rule.ts';
 
 const Flag = z.boolean().optional();
 const Url = z.url({ protocol: /^https?$/ }).max(2048);
-const ModelName = z.string().min(1).max(256);
 const count = (max = Number.MAX_SAFE_INTEGER) => z.int().min(1).max(max).optional();
+const text = (max: number) => z.string().min(1).max(max);
+const oneOf = <const T extends readonly string[]>(values: T) => z.enum(values).optional();
+const list = <T extends z.ZodType>(item: T, max: number) => z.array(item).max(max).optional();
+const ModelName = text(256);
 
 const Limits = z.strictObject({
   maxSteps: count(10_000).describe('Maximum number of model requests in one turn.'),
@@ -29,19 +32,12 @@ const Limits = z.strictObject({
 });
 
 const HookFields = z.strictObject({
-  tool: z
-    .string()
-    .min(1)
-    .max(256)
+  tool: text(256)
     .optional()
     .describe('Only calls of this tool. "*" matches any characters. Default: every tool.'),
-  command: z
-    .string()
-    .min(1)
-    .max(4096)
-    .describe(
-      'The command line. It gets JSON on standard input. Exit code 0: go on; 2: refuse, with the standard error as the reason; any other code: a warning.',
-    ),
+  command: text(4096).describe(
+    'The command line. It gets JSON on standard input. Exit code 0: go on; 2: refuse, with the standard error as the reason; any other code: a warning.',
+  ),
   timeoutMs: count(600_000).describe(
     'The time after which the command is stopped, in milliseconds. Default: 60000.',
   ),
@@ -52,37 +48,29 @@ const HookFields = z.strictObject({
 /** A hook. A hook at the end of a turn has no `tool`. */
 export type Hook = z.infer<typeof HookFields>;
 
-const ToolHooks = z.array(HookFields).max(50).optional();
+const MAX_HOOKS = 50;
 const Hooks = z.strictObject({
-  beforeTool: ToolHooks.describe(
+  beforeTool: list(HookFields, MAX_HOOKS).describe(
     'Before a tool call, after the policy, and before a person is asked.',
   ),
-  afterTool: ToolHooks.describe(
+  afterTool: list(HookFields, MAX_HOOKS).describe(
     'After a tool call. With exit code 2, the model also gets the standard error.',
   ),
-  afterTurn: z
-    .array(HookFields.omit({ tool: true }))
-    .max(50)
-    .optional()
-    .describe(
-      'When the agent has finished. With exit code 2, the agent continues, and gets the standard error as its next task.',
-    ),
+  afterTurn: list(HookFields.omit({ tool: true }), MAX_HOOKS).describe(
+    'When the agent has finished. With exit code 2, the agent continues, and gets the standard error as its next task.',
+  ),
 });
 
 const Notify = z.strictObject({
-  terminal: z
-    .enum(['unfocused', 'always', 'off'])
-    .optional()
-    .describe(
-      'When the terminal rings its bell and shows a notification. unfocused (the default): only while the terminal does not have the focus.',
-    ),
+  terminal: oneOf(['unfocused', 'always', 'off']).describe(
+    'When the terminal rings its bell and shows a notification. unfocused (the default): only while the terminal does not have the focus.',
+  ),
   url: Url.optional().describe(
     'The address to which notifications are posted, for example https://ntfy.sh/TOPIC.',
   ),
-  format: z
-    .enum(['ntfy', 'json'])
-    .optional()
-    .describe('ntfy (the default): text, with the title and the link in headers; json: an object.'),
+  format: oneOf(['ntfy', 'json']).describe(
+    'ntfy (the default): text, with the title and the link in headers; json: an object.',
+  ),
   headers: z
     .record(
       z.string().regex(/^[\w!#$%&'*+.^`|~-]{1,128}$/),
@@ -127,10 +115,7 @@ const ProviderModel = z.strictObject({
 });
 
 const Provider = z.strictObject({
-  type: z
-    .enum(PROVIDER_TYPES)
-    .optional()
-    .describe('The API of the provider. Default: openai-compatible.'),
+  type: oneOf(PROVIDER_TYPES).describe('The API of the provider. Default: openai-compatible.'),
   baseUrl: Url.refine((url) => !/^\w+:\/\/[^/]*@/.test(url), 'must not contain a password')
     .optional()
     .describe('The base URL with the API version, for example https://openrouter.ai/api/v1.'),
@@ -186,13 +171,9 @@ export const Settings = z.strictObject({
   approval: ApprovalMode.optional().describe(
     'ask: ask before file edits, network access, and commands that do more than read; auto-edit: the same, but edit files without asking; yolo: never ask; plan: only read.',
   ),
-  policy: z
-    .array(PolicyRule)
-    .max(1000)
-    .optional()
-    .describe(
-      'Rules that allow tool calls, deny them or ask about them. The last rule that matches decides.',
-    ),
+  policy: list(PolicyRule, 1000).describe(
+    'Rules that allow tool calls, deny them or ask about them. The last rule that matches decides.',
+  ),
   mcpServers: McpServers.optional().describe(
     'MCP servers by name. Their tools are called SERVER__TOOL.',
   ),
@@ -202,7 +183,7 @@ export const Settings = z.strictObject({
   sandbox: Flag.describe(
     "Run shell commands in the operating system's sandbox, as --sandbox does.",
   ),
-  theme: z.string().min(1).max(64).optional().describe('Terminal colours: dark, light or none.'),
+  theme: text(64).optional().describe('Terminal colours: dark, light or none.'),
   limits: Limits.optional().describe('Limits of a session.'),
   notify: Notify.optional().describe(
     "How you are told that the agent needs you, or that a turn has ended. Only in the user's own settings; ignored in a workspace.",

@@ -259,24 +259,12 @@ function reader(text: string, found: Found, isPiped: boolean) {
         const end = newline < 0 ? text.length : newline;
         const line = tabs ? text.slice(at, end).replace(/^\t+/, '') : text.slice(at, end);
         if (line === delimiter) {
-          if (!quoted) reader(text.slice(start, at), found, piped).hereText(depth + 1);
+          if (!quoted) reader(text.slice(start, at), found, piped).expandable(depth + 1, false);
           at = Math.min(end + 1, text.length);
           break;
         }
         at = end + 1;
       }
-    }
-  }
-
-  /** Reads the body of a here-document, in which only expansions are special. */
-  function hereText(depth: number): void {
-    if (depth > MAX_DEPTH) throw new TooDeep();
-    while (at < text.length) {
-      const char = text[at]!;
-      if (char === '\\') at += 2;
-      else if (char === '$') dollar(depth, true);
-      else if (char === '`') backtick(depth, true);
-      else at++;
     }
   }
 
@@ -349,7 +337,8 @@ function reader(text: string, found: Found, isPiped: boolean) {
         quoted = true;
       } else if (char === '"') {
         quoted = true;
-        const inside = doubleQuoted(depth);
+        at++;
+        const inside = expandable(depth, true);
         plain += inside.text;
         literal &&= inside.literal;
       } else if (char === '$') {
@@ -378,13 +367,17 @@ function reader(text: string, found: Found, isPiped: boolean) {
     return { text: literal ? plain : raw, literal, raw, quoted };
   }
 
-  function doubleQuoted(depth: number): Word {
+  /**
+   * Reads text in which only expansions and backslashes are special: the rest of a part in double quotes if `isQuoted`
+   * is true, or else the body of a here-document.
+   */
+  function expandable(depth: number, isQuoted: boolean): Word {
+    if (depth > MAX_DEPTH) throw new TooDeep();
     let plain = '';
     let literal = true;
-    at++;
     while (at < text.length) {
       const char = text[at]!;
-      if (char === '"') {
+      if (isQuoted && char === '"') {
         at++;
         return { text: plain, literal };
       }
@@ -405,7 +398,7 @@ function reader(text: string, found: Found, isPiped: boolean) {
         at++;
       }
     }
-    problem('a quote is not closed');
+    if (isQuoted) problem('a quote is not closed');
     return { text: plain, literal };
   }
 
@@ -479,5 +472,5 @@ function reader(text: string, found: Found, isPiped: boolean) {
     readScript(script, found, depth + 1, piped);
   }
 
-  return { list, hereText };
+  return { list, expandable };
 }

@@ -25,7 +25,6 @@ const SCRIPT = {
   long: `--watch --verbose --silent --quiet --bail --coverage --check --version --help -v -h -t: --grep:
     --testNamePattern: --test-name-pattern:`,
 } satisfies HarmlessOptions;
-const script = harmless(SCRIPT, SCRIPT);
 const npm = harmless(
   { long: `${SCRIPT.long} -s --if-present --workspaces -w: --workspace:`, scopes: true },
   SCRIPT,
@@ -37,7 +36,6 @@ const CARGO = {
     --no-default-features --verbose --quiet --locked --offline --frozen --keep-going --package: --exclude:
     --bin: --example: --test: --bench: --jobs: --features: --color: --message-format:`,
 } satisfies HarmlessOptions;
-const cargo = harmless(CARGO);
 
 const dotnet = harmless({
   long: `--no-restore --no-build --no-incremental --no-dependencies --nologo -nologo --list-tests --help -h -c:
@@ -61,21 +59,16 @@ const RUFF: HarmlessOptions = {
     --line-length: --target-version: --output-format:`,
 };
 
+/** The further words of commands that start with one of these prefixes, which are separated by commas. */
 const PREFIXES: Readonly<Record<string, FurtherWords>> = {
-  'npm test': npm,
-  'npm run *': npm,
-  'npm run-script *': npm,
-  'pnpm test': script,
-  'pnpm run *': script,
-  'yarn test': script,
-  'yarn run *': script,
+  'npm test, npm run *, npm run-script *': npm,
+  'pnpm test, pnpm run *, yarn test, yarn run *': harmless(SCRIPT, SCRIPT),
   'bun test': harmless({
     long: `--watch --only --todo --coverage --randomize --pass-with-no-tests --help --bail:: -t:
       --test-name-pattern: --timeout: --rerun-each: --seed: --max-concurrency:`,
     texts: wordsIn('-t --test-name-pattern'),
   }),
-  'cargo build': cargo,
-  'cargo check': cargo,
+  'cargo build, cargo check': harmless(CARGO),
   'cargo test': harmless(
     { ...CARGO, long: `${CARGO.long} --no-run --no-fail-fast --doc` },
     {
@@ -93,8 +86,7 @@ const PREFIXES: Readonly<Record<string, FurtherWords>> = {
     { short: 'lvq', long: '--check --files-with-diff --verbose --quiet' },
   ),
   'cargo doc': harmless({ ...CARGO, long: `${CARGO.long} --no-deps --document-private-items` }),
-  'dotnet build': dotnet,
-  'dotnet test': dotnet,
+  'dotnet build, dotnet test': dotnet,
   'git status': gitReads('status'),
   'git diff': gitReads('diff'),
   'git log': gitReads('log'),
@@ -175,8 +167,7 @@ const PREFIXES: Readonly<Record<string, FurtherWords>> = {
       --explicit-package-bases --no-incremental --no-color-output --verbose --version --help --python-version:
       --platform: --follow-imports: --disable-error-code: --enable-error-code:`,
   }),
-  'ruff check': harmless(RUFF),
-  'ruff format': harmless(RUFF),
+  'ruff check, ruff format': harmless(RUFF),
   ruff: harmless({ ...RUFF, first: /^(?:check|format)$/ }),
   black: harmless({
     short: 'qvShl:t:W:',
@@ -216,7 +207,6 @@ export interface Prefix {
 }
 
 /** The most specific prefix of a command comes first. */
-export const prefixes: readonly Prefix[] = Object.entries(PREFIXES).map(([text, further]) => ({
-  words: wordsIn(text),
-  further,
-}));
+export const prefixes: readonly Prefix[] = Object.entries(PREFIXES).flatMap(([texts, further]) =>
+  texts.split(', ').map((text) => ({ words: wordsIn(text), further })),
+);

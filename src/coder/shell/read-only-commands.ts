@@ -12,7 +12,7 @@
 import { parseCommandLine } from './parse.ts';
 import { literalTexts, type SimpleCommand } from './simple-command.ts';
 import { gitReading } from './read-only-git.ts';
-import { readOptions, setOf, type KnownOptions } from './read-options.ts';
+import { readOptions, setOf, wordsIn, type KnownOptions } from './read-options.ts';
 
 export interface ReadOnlyCommand {
   readonly program: string;
@@ -37,21 +37,16 @@ const PLAIN = /^(?:[\w ./:=,+@%^|-]|(?<=[\w^])~)*$/;
 const ASCII = /^[ -~]*$/;
 
 /**
- * Programs whose version may be printed. To print it, they read nothing in the workspace, unlike npm, yarn, go or
+ * Commands that print a version. To print it, these programs read nothing in the workspace, unlike npm, yarn, go or
  * rustc.
  */
-const VERSIONS: Readonly<Record<string, readonly string[]>> = {
-  node: ['--version', '-v'],
-  python: ['--version', '-V'],
-  python3: ['--version', '-V'],
-  ruby: ['--version', '-v'],
-  perl: ['--version', '-v'],
-  gcc: ['--version'],
-  clang: ['--version'],
-  make: ['--version', '-v'],
-  cmake: ['--version'],
-  git: ['--version'],
-};
+const VERSIONS = new Set([
+  ...wordsIn('node python python3 ruby perl gcc clang make cmake git').map(
+    (name) => `${name} --version`,
+  ),
+  ...wordsIn('node ruby perl make').map((name) => `${name} -v`),
+  ...wordsIn('python python3').map((name) => `${name} -V`),
+]);
 
 const FILTERS = setOf('cat head tail wc grep');
 const NOTHING: Reading = { operands: [], readsFolders: false };
@@ -147,8 +142,7 @@ export function readsOnlyInput(command: SimpleCommand): boolean {
 }
 
 function readingOf(program: string, args: readonly string[]): Reading | undefined {
-  const versions = Object.hasOwn(VERSIONS, program) ? VERSIONS[program]! : [];
-  if (args.length === 1 && versions.includes(args[0]!)) return NOTHING;
+  if (args.length === 1 && VERSIONS.has(`${program} ${args[0]!}`)) return NOTHING;
   return Object.hasOwn(COMMANDS, program) ? COMMANDS[program]!(args) : undefined;
 }
 

@@ -10,13 +10,12 @@
  *
  * The text of the line is not changed.
  */
-import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { homeFolder } from '../../base/system/index.ts';
 import { isInside } from '../files/path-rules.ts';
 import { gitEnvironment } from './git-settings.ts';
 import { readOnlyCommands, type ReadOnlyCommand } from './read-only-commands.ts';
-import { mayRead, realOf } from './workspace-path.ts';
+import { isProgram, mayRead, realOf } from './workspace-path.ts';
 
 export interface ReadOnlyLineOptions {
   /** The root of the workspace, in which the line runs. It must be a real path. */
@@ -109,14 +108,6 @@ function isInstalled(
 
 /** Returns the real path of the first program with this name in the folders, or undefined if there is none. */
 function findProgram(program: string, folders: readonly string[]): string | undefined {
-  for (const folder of folders) {
-    const file = path.join(folder, program);
-    try {
-      accessSync(file, constants.X_OK);
-      if (statSync(file).isFile()) return realpathSync(file);
-    } catch {
-      // The program is not in this folder.
-    }
-  }
-  return undefined;
+  const file = folders.map((folder) => path.join(folder, program)).find(isProgram);
+  return file === undefined ? undefined : realOf(file);
 }

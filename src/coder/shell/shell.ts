@@ -11,14 +11,14 @@
  */
 import { randomUUID } from 'node:crypto';
 import { addAbortListener } from 'node:events';
-import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import { commandEnvironment, MARKER, personEnvironment } from './environment.ts';
 import { launch, type Exit } from './launch.ts';
 import { endTree } from './process-tree.ts';
-import { readOnlyEnvironment } from './read-only-line.ts';
+import { readOnlyEnvironment, type ReadOnlyLineOptions } from './read-only-line.ts';
 import type { Sandbox } from './sandbox.ts';
 import { createTranscript, type Transcript } from './transcript.ts';
+import { isProgram } from './workspace-path.ts';
 
 export interface ShellOptions {
   /** The root of the workspace. */
@@ -68,24 +68,7 @@ export interface Job {
   stop(): Promise<Outcome>;
 }
 
-export interface Shell extends AsyncDisposable {
-  /** Runs a command until it ends. If the signal is aborted, kills the command and throws the signal's reason. */
-  run(command: string, options: ShellRunOptions): Promise<Outcome>;
-  /**
-   * Returns the environment in which the command can run without approval, because it only reads files of the workspace
-   * for which `shows` returns true. Returns undefined if the command needs approval. See read-only-line.ts.
-   */
-  readOnly(
-    command: string,
-    shows: ((file: string) => boolean) | undefined,
-  ): Promise<Readonly<Record<string, string>> | undefined>;
-  /** Starts a background job. */
-  start(command: string, timeoutMs?: number): Promise<Job>;
-  /** Returns the running jobs and the last jobs that have ended, in the order in which the jobs were started. */
-  jobs(): readonly Job[];
-  /** Kills all running commands and jobs. */
-  close(): Promise<void>;
-}
+export type Shell = ReturnType<typeof openShell>;
 
 /** The maximum number of running background jobs. */
 export const MAX_JOBS = 16;
@@ -116,7 +99,7 @@ interface Execution {
   stop(): Promise<Outcome>;
 }
 
-export function openShell(options: ShellOptions): Shell {
+export function openShell(options: ShellOptions) {
   const start = options.launch ?? launch;
   const inherited = options.environment ?? process.env;
   const { personal } = options;
@@ -204,6 +187,7 @@ export function openShell(options: ShellOptions): Shell {
     return execution;
   }
 
+  /** Runs a command until it ends. If the signal is aborted, kills the command and throws the signal's reason. */
   async function run(command: string, runOptions: ShellRunOptions): Promise<Outcome> {
     const { signal, timeoutMs, onOutput, environment: own } = runOptions;
     signal.throwIfAborted();
@@ -219,6 +203,7 @@ export function openShell(options: ShellOptions): Shell {
     }
   }
 
+  /** Starts a background job. */
   async function startJob(command: string, timeoutMs?: number): Promise<Job> {
     const active = [...jobs.values()].filter((job) => job.outcome() === undefined);
     if (active.length >= MAX_JOBS) {
@@ -248,6 +233,7 @@ export function openShell(options: ShellOptions): Shell {
     return job;
   }
 
+  /** Kills all running commands and jobs. */
   async function close(): Promise<void> {
     closed = true;
     await Promise.allSettled(starting);
@@ -256,9 +242,14 @@ export function openShell(options: ShellOptions): Shell {
 
   return {
     run,
-    readOnly: (command, shows) =>
+    /**
+     * Returns the environment in which the command can run without approval, because it only reads files of the
+     * workspace for which `shows` returns true. Returns undefined if the command needs approval. See read-only-line.ts.
+     */
+    readOnly: (command: string, shows: ReadOnlyLineOptions['shows']) =>
       readOnlyEnvironment(command, { root: options.cwd, environment: environment(), shows }),
     start: startJob,
+    /** Returns the running jobs and the last jobs that have ended, in the order in which the jobs were started. */
     jobs: () => [...jobs.values()],
     close,
     [Symbol.asyncDispose]: close,
@@ -295,16 +286,10 @@ function liveUpdates(onOutput: (recent: string) => void) {
  */
 export function findShell(searchPath: string): string {
   const folders = searchPath.split(path.delimiter).filter((folder) => path.isAbsolute(folder));
-  for (const name of ['bash', 'sh']) {
-    for (const folder of ['/bin', '/usr/bin', ...folders]) {
-      const file = path.join(folder, name);
-      try {
-        accessSync(file, constants.X_OK);
-        return file;
-      } catch {
-        // The shell is not in this folder.
-      }
-    }
-  }
-  throw new Error('no shell found; install bash');
+  const files = ['bash', 'sh'].flatMap((name) =>
+    ['/bin', '/usr/bin', ...folders].map((folder) => path.join(folder, name)),
+  );
+  const shell = files.find(isProgram);
+  if (shell === undefined) throw new Error('no shell found; install bash');
+  return shell;
 }

@@ -1,5 +1,5 @@
 /** Checks on the disk whether the words of a command name files and folders of the workspace. */
-import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, lstatSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { isInside, isOfSystem } from '../files/path-rules.ts';
 
@@ -61,6 +61,16 @@ function isMissing(file: string, root: string): boolean {
     parent = path.dirname(parent);
   } while (realOf(parent) === undefined);
   return isInside(root, realpathSync(parent));
+}
+
+/** Returns whether the file exists and can be executed. */
+export function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
 }
 
 /** Returns the path with links resolved, or undefined if the file does not exist or cannot be reached. */

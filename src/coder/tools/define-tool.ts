@@ -39,6 +39,12 @@ export interface ToolDefinition<Input extends z.ZodObject> extends Pick<
  */
 export type ViewOf = (context: { readonly state: Pick<MutableState, 'get'> }) => Workspace;
 
+/** The schema of an optional text argument. */
+export const optionalText = z.string().optional();
+
+/** Returns the schema of an optional number from 1 to `max`. */
+export const optionalCount = (max = Number.MAX_SAFE_INTEGER) => z.int().min(1).max(max).optional();
+
 /** Returns the schema of a path argument, which several tools use. */
 export const workspacePath = () =>
   z.string().describe('Relative to the workspace, or absolute inside it.');

@@ -39,14 +39,9 @@ export function editTool(workspace: Workspace, viewOf?: ViewOf): CoderTool {
       const absolute = await workspace.target(path);
       const shown = workspace.show(absolute);
       if (old === '') {
-        throw new FileError(
-          'no-match',
-          '"old" is empty; to create or replace a file use write_file',
-        );
+        throw noMatch('"old" is empty; to create or replace a file use write_file');
       }
-      if (toLf(old) === toLf(replacement)) {
-        throw new FileError('no-match', '"old" and "new" are the same');
-      }
+      if (toLf(old) === toLf(replacement)) throw noMatch('"old" and "new" are the same');
       const before = await files.read(absolute);
       if (before === undefined) {
         throw new FileError('not-found', `${shown} does not exist; to create it use write_file`);
@@ -54,12 +49,13 @@ export function editTool(workspace: Workspace, viewOf?: ViewOf): CoderTool {
       const { text, bom } = decodeText(before.bytes, shown);
       const matches = findPassage(text, old);
       if (matches.length === 0) {
-        throw new FileError(
-          'no-match',
-          `"old" is not in ${shown}. ${explainMissing(toLf(text), toLf(old))}`,
+        throw noMatch(`"old" is not in ${shown}. ${explainMissing(toLf(text), toLf(old))}`);
+      }
+      if (matches.length > 1 && !all) {
+        throw noMatch(
+          `"old" occurs ${matches.length} times in ${shown}, at ${lineList(matches)}; quote more lines around the intended passage, or set "all"`,
         );
       }
-      if (matches.length > 1 && !all) throw ambiguous(shown, matches);
       const after = encodeText({ text: replaceMatches(text, matches, replacement), bom });
       if (after.length > MAX_TEXT_BYTES) {
         throw new FileError('too-large', `${shown} would be larger than ${sizeOf(MAX_TEXT_BYTES)}`);
@@ -73,11 +69,8 @@ export function editTool(workspace: Workspace, viewOf?: ViewOf): CoderTool {
   });
 }
 
-function ambiguous(shown: string, matches: readonly Match[]): FileError {
-  return new FileError(
-    'no-match',
-    `"old" occurs ${matches.length} times in ${shown}, at ${lineList(matches)}; quote more lines around the intended passage, or set "all"`,
-  );
+function noMatch(why: string): FileError {
+  return new FileError('no-match', why);
 }
 
 function lineList(matches: readonly Match[]): string {

@@ -5,7 +5,7 @@ import { compileGlob } from '../files/glob-pattern.ts';
 import { ripgrep } from '../files/ripgrep.ts';
 import { LEFT_OUT, type CoderTool } from './tool.ts';
 import type { Workspace } from '../files/workspace.ts';
-import { defineTool, respond } from './define-tool.ts';
+import { defineTool, optionalText, respond } from './define-tool.ts';
 
 const MAX_FILES = 200;
 
@@ -15,12 +15,9 @@ const Arguments = z.strictObject({
     .describe(
       'For example src/**/*.ts or *.{md,txt}. A pattern without a slash matches names in any folder.',
     ),
-  path: z
-    .string()
-    .optional()
-    .describe(
-      'The folder to search. The pattern is relative to this folder. Default: the workspace.',
-    ),
+  path: optionalText.describe(
+    'The folder to search. The pattern is relative to this folder. Default: the workspace.',
+  ),
 });
 
 const DESCRIPTION = `Finds files by a path pattern: * and ? within a name, ** for any number of folders, [a-z], \

@@ -6,17 +6,16 @@ import { toFileError } from '../files/file-error.ts';
 import { sizeOf } from '../../base/index.ts';
 import { LEFT_OUT, type CoderTool } from './tool.ts';
 import type { PathHandle, Workspace } from '../files/workspace.ts';
-import { defineTool, respond } from './define-tool.ts';
+import { defineTool, optionalText, respond } from './define-tool.ts';
 
 const MAX_SHOWN = 1000;
 /** Maximum number of names that are read and sorted. */
 const MAX_READ = 20_000;
 
 const Arguments = z.strictObject({
-  path: z
-    .string()
-    .optional()
-    .describe('Relative to the workspace, or absolute inside it. Default: the workspace.'),
+  path: optionalText.describe(
+    'Relative to the workspace, or absolute inside it. Default: the workspace.',
+  ),
 });
 
 const DESCRIPTION = `Lists a folder, including hidden names. Folders come first, with a slash, then files with their size \

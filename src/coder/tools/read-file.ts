@@ -7,7 +7,7 @@ import { readLines, type LineWindow } from '../files/read-lines.ts';
 import { binaryKind, SNIFF_BYTES } from '../files/text.ts';
 import type { CoderTool, Display } from './tool.ts';
 import type { OpenFile, Workspace } from '../files/workspace.ts';
-import { defineTool, respond, workspacePath, type ViewOf } from './define-tool.ts';
+import { defineTool, optionalCount, respond, workspacePath, type ViewOf } from './define-tool.ts';
 
 const DEFAULT_LINES = 2000;
 const MAX_LINE_BYTES = 2000;
@@ -17,17 +17,10 @@ const MAX_COUNTED_BYTES = 16 * 1024 * 1024;
 
 const Arguments = z.strictObject({
   path: workspacePath(),
-  offset: z
-    .int()
-    .min(1)
-    .optional()
-    .describe('The number of the first line to read, starting from 1.'),
-  limit: z
-    .int()
-    .min(1)
-    .max(DEFAULT_LINES)
-    .optional()
-    .describe(`The maximum number of lines. Default: ${DEFAULT_LINES}.`),
+  offset: optionalCount().describe('The number of the first line to read, starting from 1.'),
+  limit: optionalCount(DEFAULT_LINES).describe(
+    `The maximum number of lines. Default: ${DEFAULT_LINES}.`,
+  ),
 });
 
 const DESCRIPTION = `Reads a text file or an image (PNG, JPEG, GIF, WebP). Each line is preceded by its number and a \

@@ -10,7 +10,7 @@ import { terminalRunner } from '../shell/editor-terminal.ts';
 import { MAX_LINE } from '../shell/parse.ts';
 import type { Outcome, Shell } from '../shell/shell.ts';
 import type { CoderTool } from './tool.ts';
-import { defineTool, respond } from './define-tool.ts';
+import { defineTool, optionalCount, respond } from './define-tool.ts';
 
 const DEFAULT_TIMEOUT_MS = 2 * 60_000;
 const MAX_TIMEOUT_MS = 60 * 60_000;
@@ -25,14 +25,9 @@ const argumentsWith = (timeoutMs: number) =>
       .max(MAX_LINE)
       .refine((text) => !text.includes('\0'), 'a command must not contain NUL')
       .describe('The command line, for bash. It runs in the root of the workspace.'),
-    timeout_ms: z
-      .int()
-      .min(1)
-      .max(MAX_TIMEOUT_MS)
-      .optional()
-      .describe(
-        `The timeout in milliseconds. Default: ${timeoutMs}; a background job has no timeout by default.`,
-      ),
+    timeout_ms: optionalCount(MAX_TIMEOUT_MS).describe(
+      `The timeout in milliseconds. Default: ${timeoutMs}; a background job has no timeout by default.`,
+    ),
     background: z
       .boolean()
       .optional()

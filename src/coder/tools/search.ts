@@ -7,7 +7,7 @@ import { compileGlob } from '../files/glob-pattern.ts';
 import { ripgrep } from '../files/ripgrep.ts';
 import { LEFT_OUT, type CoderTool } from './tool.ts';
 import type { OpenFile, Workspace } from '../files/workspace.ts';
-import { defineTool, respond } from './define-tool.ts';
+import { defineTool, optionalText, respond } from './define-tool.ts';
 
 const MAX_MATCHES = 200;
 const MAX_PATTERN = 2000;
@@ -22,11 +22,8 @@ const Arguments = z.strictObject({
     .min(1)
     .max(MAX_PATTERN)
     .describe('A regular expression in ripgrep syntax. To ignore case, start it with (?i).'),
-  path: z.string().optional().describe('A folder or a file. Default: the whole workspace.'),
-  include: z
-    .string()
-    .optional()
-    .describe('Search only files that match this pattern, for example *.ts.'),
+  path: optionalText.describe('A folder or a file. Default: the whole workspace.'),
+  include: optionalText.describe('Search only files that match this pattern, for example *.ts.'),
 });
 
 const DESCRIPTION = `Searches files for a regular expression, line by line, and returns path:line: text. Hidden \
