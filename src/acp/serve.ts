@@ -32,7 +32,7 @@ import type { Logger } from '../tasks/index.ts';
 import { askedOnly } from './answers.ts';
 import type { ChoiceState } from './config-options.ts';
 import { ClientEditor } from './client-editor.ts';
-import { AcpSession } from './session.ts';
+import { openAcpSession, type AcpSession } from './session.ts';
 
 /** Maximum number of open sessions per connection. */
 const MAX_SESSIONS = 32;
@@ -187,7 +187,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
       // A session that the client has joined before keeps its editor.
       const editor = editors.get(session) ?? offered;
       editors.set(session, editor);
-      const one = await AcpSession.open({ session, client, editor, history, logger, signal });
+      const one = await openAcpSession({ session, client, editor, history, logger, signal });
       editor.sessionId = one.sessionId;
       if (sessionId !== undefined && one.sessionId !== sessionId) {
         throw RequestError.sessionNotFound(sessionId);
