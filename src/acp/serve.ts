@@ -31,7 +31,7 @@ import { A2AError } from '../protocol/index.ts';
 import type { Logger } from '../tasks/index.ts';
 import { askedOnly } from './answers.ts';
 import type { ChoiceState } from './config-options.ts';
-import { ClientEditor } from './client-editor.ts';
+import { clientEditor, type ClientEditor } from './client-editor.ts';
 import { openAcpSession, type AcpSession } from './session.ts';
 
 /** Maximum number of open sessions per connection. */
@@ -168,7 +168,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
       throw RequestError.invalidParams({}, `${MAX_SESSIONS} sessions are open: close one first`);
     }
     const { signal } = connection;
-    const offered = new ClientEditor({
+    const offered = clientEditor({
       client,
       capabilities,
       signal,
