@@ -13,7 +13,9 @@ export function askedOnly({ readable, writable }: Stream): Stream {
     transform(message, controller) {
       if ('method' in message) {
         if ('id' in message) asked.add(message.id);
-        else if (message.method === '$/cancel_request') asked.delete(requestIn(message.params));
+        else if (message.method === '$/cancel_request') {
+          asked.delete(isObject(message.params) ? message.params['requestId'] : undefined);
+        }
       }
       controller.enqueue(message);
     },
@@ -37,8 +39,4 @@ function answerIn(message: unknown): { readonly id: unknown } | undefined {
   if (!isObject(message) || 'method' in message) return undefined;
   const isResponse = ['id', 'result', 'error'].some((name) => name in message);
   return isResponse ? { id: message['id'] } : undefined;
-}
-
-function requestIn(params: unknown): unknown {
-  return isObject(params) ? params['requestId'] : undefined;
 }

@@ -16,10 +16,8 @@ import {
 import { BoundedMap, isObject, reasonOf } from '../base/index.ts';
 import {
   EditorError,
-  type Editor,
   type EditorFiles,
   type EditorTerminal,
-  type EditorTerminals,
   type TerminalProgram,
 } from '../live/client/editor/index.ts';
 import type { Logger } from '../tasks/index.ts';
@@ -51,86 +49,82 @@ interface Wait {
   readonly timeoutMs?: number;
 }
 
-export class ClientEditor implements Editor {
-  readonly files: EditorFiles | undefined;
-  readonly terminals: EditorTerminals | undefined;
-  /** The id by which the client knows the session. It is set when the session is open. */
-  sessionId = '';
-  readonly #options: ClientEditorOptions;
-  /** The ids of the terminals, by call. */
-  readonly #terminals = new BoundedMap<string>(MAX_TERMINALS);
-  #silent = false;
+export type ClientEditor = ReturnType<typeof clientEditor>;
 
-  constructor(options: ClientEditorOptions) {
-    this.#options = options;
-    const { fs, terminal } = options.capabilities;
+export function clientEditor(options: ClientEditorOptions) {
+  const { client, capabilities, signal, logger, timeoutMs: defaultMs = TIMEOUT_MS } = options;
+  /** The ids of the terminals, by call. */
+  const terminals = new BoundedMap<string>(MAX_TERMINALS);
+  let isSilent = false;
+  const { fs, terminal: hasTerminals } = capabilities;
+  const editor = {
     // The agent must read a file before each write, to check the file for changes. So a client that can only write
     // files is not used for files.
-    if (fs?.readTextFile === true) this.files = this.#fileAccess(fs.writeTextFile === true);
-    if (terminal === true) this.terminals = { create: (program) => this.#create(program) };
-  }
+    files: fs?.readTextFile === true ? fileAccess(fs.writeTextFile === true) : undefined,
+    terminals: hasTerminals === true ? { create } : undefined,
+    /** The id by which the client knows the session. It is set when the session is open. */
+    sessionId: '',
+    get available(): boolean {
+      return editor.sessionId !== '' && !isSilent && !signal.aborted;
+    },
+    /** Allows requests again after the client has not answered one in time. */
+    retry(): void {
+      isSilent = false;
+    },
+    /** Returns the id of the terminal in which a tool call runs or ran, or undefined if no terminal is known. */
+    terminalOf(callId: string): string | undefined {
+      // The terminals of a helper are stored under the ids of the helper's calls (`call_2`). In events, such an id
+      // follows the id of the call that started the helper (`call_1/call_2`).
+      const own = callId.slice(callId.lastIndexOf('/') + 1);
+      return terminals.get(callId) ?? terminals.get(own);
+    },
+  };
+  return editor;
 
-  get available(): boolean {
-    return this.sessionId !== '' && !this.#silent && !this.#options.signal.aborted;
-  }
-
-  /** Allows requests again after the client has not answered one in time. */
-  retry(): void {
-    this.#silent = false;
-  }
-
-  /** Returns the id of the terminal in which a tool call runs or ran, or undefined if no terminal is known. */
-  terminalOf(callId: string): string | undefined {
-    // The terminals of a helper are stored under the ids of the helper's calls (`call_2`). In events, such an id follows
-    // the id of the call that started the helper (`call_1/call_2`).
-    const own = callId.slice(callId.lastIndexOf('/') + 1);
-    return this.#terminals.get(callId) ?? this.#terminals.get(own);
-  }
-
-  #fileAccess(writes: boolean): EditorFiles {
+  function fileAccess(writes: boolean): EditorFiles {
     const { readTextFile, writeTextFile } = methods.client.fs;
     return {
       read: async (path) => {
-        const answer = await this.#ask(readTextFile, { sessionId: this.sessionId, path });
+        const answer = await ask(readTextFile, { sessionId: editor.sessionId, path });
         const content = textIn(answer, 'content');
         if (content.length <= MAX_TEXT) return content;
         throw new EditorError('refused', 'the text is too long');
       },
       ...(writes && {
         write: async (path: string, content: string) => {
-          const file = { sessionId: this.sessionId, path, content };
-          await this.#ask(writeTextFile, file, { timeoutMs: CONSENT_MS });
+          const file = { sessionId: editor.sessionId, path, content };
+          await ask(writeTextFile, file, { timeoutMs: CONSENT_MS });
         },
       }),
     };
   }
 
-  async #create(program: TerminalProgram): Promise<EditorTerminal> {
+  async function create(program: TerminalProgram): Promise<EditorTerminal> {
     const { callId, command, args, cwd, environment, outputBytes } = program;
-    const { sessionId } = this;
-    const { create, output, waitForExit, kill, release } = methods.client.terminal;
+    const { sessionId } = editor;
+    const { create: start, output, waitForExit, kill, release } = methods.client.terminal;
     const env = Object.entries(environment).map(([name, value]) => ({ name, value }));
     const started = { command, args: [...args], env, cwd, outputByteLimit: outputBytes };
-    const created = await this.#ask(create, { sessionId, ...started }, { timeoutMs: CONSENT_MS });
+    const created = await ask(start, { sessionId, ...started }, { timeoutMs: CONSENT_MS });
     const terminalId = textIn(created, 'terminalId');
-    this.#terminals.set(callId, terminalId);
+    terminals.set(callId, terminalId);
     const terminal = { sessionId, terminalId };
     return {
       output: async () => {
-        const answer = await this.#ask(output, terminal);
+        const answer = await ask(output, terminal);
         const all = textIn(answer, 'output');
         const text = all.slice(-outputBytes);
         return { text, truncated: answer['truncated'] === true || text.length < all.length };
       },
       exit: async (until) => {
-        const { exitCode, signal } = await this.#ask(waitForExit, terminal, { until });
+        const { exitCode, signal: by } = await ask(waitForExit, terminal, { until });
         return {
           code: typeof exitCode === 'number' ? exitCode : null,
-          signal: typeof signal === 'string' ? signal : null,
+          signal: typeof by === 'string' ? by : null,
         };
       },
-      kill: async () => void (await this.#ask(kill, terminal)),
-      release: async () => void (await this.#ask(release, terminal)),
+      kill: async () => void (await ask(kill, terminal)),
+      release: async () => void (await ask(release, terminal)),
     };
   }
 
@@ -138,13 +132,12 @@ export class ClientEditor implements Editor {
    * Sends a request, and returns the unchecked answer. Stops waiting when `until` is aborted or, if `until` is missing,
    * at the timeout. Also stops waiting when the client disconnects.
    */
-  async #ask<Method extends ClientRequestMethod>(
+  async function ask<Method extends ClientRequestMethod>(
     method: Method,
     params: ClientRequestParamsByMethod[Method],
-    { until, timeoutMs = this.#options.timeoutMs ?? TIMEOUT_MS }: Wait = {},
+    { until, timeoutMs = defaultMs }: Wait = {},
   ): Promise<Record<string, unknown>> {
-    const { client, signal, logger } = this.#options;
-    if (!this.available) throw gone();
+    if (!editor.available) throw gone();
     const limit = until ?? AbortSignal.timeout(timeoutMs);
     const cancellationSignal = AbortSignal.any([signal, limit]);
     try {
@@ -153,7 +146,7 @@ export class ClientEditor implements Editor {
       return isObject(answer) ? answer : {};
     } catch (error) {
       if (until === undefined && limit.aborted) {
-        this.#silent = true;
+        isSilent = true;
         const message =
           'an editor does not answer: its files and terminals are not used for the rest of the turn';
         logger.warn({ method }, message);

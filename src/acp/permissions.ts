@@ -39,63 +39,57 @@ export interface PermissionsOptions {
   readonly onWords: (call: ToolCall) => Promise<void>;
 }
 
-export class Permissions {
-  readonly #options: PermissionsOptions;
+export function permissionRequests(options: PermissionsOptions) {
+  const { client, session, sessionId, workspace, logger, signal, onWords } = options;
   /** The open requests, by the ids of their calls. */
-  readonly #open = new Map<string, { request: string; withdrawal: AbortController }>();
+  const open = new Map<string, { request: string; withdrawal: AbortController }>();
 
-  constructor(options: PermissionsOptions) {
-    this.#options = options;
+  function withdraw(id: string): void {
+    const opened = open.get(id);
+    open.delete(id);
+    opened?.withdrawal.abort();
   }
 
-  /**
-   * Sends the confirmation request of a call. Does nothing if the request is already open, if it can be answered only
-   * with a text, or if the client may not approve.
-   */
-  ask(call: ToolCall): void {
-    const { client, session, sessionId, workspace, logger, signal, onWords } = this.#options;
-    const { tool_call_id: id, confirmation_request: request } = call;
-    if (!request || isOpenQuestion(call) || !session.self.roles.includes('approve')) {
-      return;
-    }
-    if (this.#open.get(id)?.request === requestId(call)) return;
-    this.withdraw(id);
-    const withdrawal = new AbortController();
-    this.#open.set(id, { request: requestId(call), withdrawal });
-    // `modify` needs the new content as well, and ACP has no field for it.
-    const options = request.options.filter((option) => option.id !== OPTION.modify).map(optionOf);
-    const question: RequestPermissionRequest = {
-      sessionId,
-      toolCall: toolView(call, workspace),
-      options,
-    };
-    client
-      .request(methods.client.session.requestPermission, question, {
-        cancellationSignal: withdrawal.signal,
-        stopWaitingOnCancel: true,
-      })
-      .then(async ({ outcome }) => {
-        if (this.#open.get(id)?.withdrawal === withdrawal) this.#open.delete(id);
-        // A dismissed dialog is not an answer, because another client may still answer.
-        if (outcome.outcome !== 'selected') return;
-        if (outcome.optionId === OPTION.words) return onWords(call);
-        await session.confirm(confirmationOf(call, outcome.optionId));
-      })
-      .catch((error: unknown) => {
-        if (withdrawal.signal.aborted || signal.aborted || isAlreadyResolved(error)) return;
-        logger.warn({ err: error, call: id }, 'a permission request failed');
-      });
-  }
-
-  withdraw(id: string): void {
-    const open = this.#open.get(id);
-    this.#open.delete(id);
-    open?.withdrawal.abort();
-  }
-
-  withdrawAll(): void {
-    for (const id of this.#open.keys()) this.withdraw(id);
-  }
+  return {
+    /**
+     * Sends the confirmation request of a call. Does nothing if the request is already open, if it can be answered only
+     * with a text, or if the client may not approve.
+     */
+    ask(call: ToolCall): void {
+      const { tool_call_id: id, confirmation_request: request } = call;
+      if (!request || isOpenQuestion(call) || !session.self.roles.includes('approve')) return;
+      if (open.get(id)?.request === requestId(call)) return;
+      withdraw(id);
+      const withdrawal = new AbortController();
+      open.set(id, { request: requestId(call), withdrawal });
+      const question: RequestPermissionRequest = {
+        sessionId,
+        toolCall: toolView(call, workspace),
+        // `modify` needs the new content as well, and ACP has no field for it.
+        options: request.options.filter((option) => option.id !== OPTION.modify).map(optionOf),
+      };
+      client
+        .request(methods.client.session.requestPermission, question, {
+          cancellationSignal: withdrawal.signal,
+          stopWaitingOnCancel: true,
+        })
+        .then(async ({ outcome }) => {
+          if (open.get(id)?.withdrawal === withdrawal) open.delete(id);
+          // A dismissed dialog is not an answer, because another client may still answer.
+          if (outcome.outcome !== 'selected') return;
+          if (outcome.optionId === OPTION.words) return onWords(call);
+          await session.confirm(confirmationOf(call, outcome.optionId));
+        })
+        .catch((error: unknown) => {
+          if (withdrawal.signal.aborted || signal.aborted || isAlreadyResolved(error)) return;
+          logger.warn({ err: error, call: id }, 'a permission request failed');
+        });
+    },
+    withdraw,
+    withdrawAll(): void {
+      for (const id of open.keys()) withdraw(id);
+    },
+  };
 }
 
 function optionOf({ id, name }: ConfirmationOption): PermissionOption {

@@ -31,8 +31,8 @@ import { A2AError } from '../protocol/index.ts';
 import type { Logger } from '../tasks/index.ts';
 import { askedOnly } from './answers.ts';
 import type { ChoiceState } from './config-options.ts';
-import { ClientEditor } from './client-editor.ts';
-import { AcpSession } from './session.ts';
+import { clientEditor, type ClientEditor } from './client-editor.ts';
+import { openAcpSession, type AcpSession } from './session.ts';
 
 /** Maximum number of open sessions per connection. */
 const MAX_SESSIONS = 32;
@@ -168,7 +168,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
       throw RequestError.invalidParams({}, `${MAX_SESSIONS} sessions are open: close one first`);
     }
     const { signal } = connection;
-    const offered = new ClientEditor({
+    const offered = clientEditor({
       client,
       capabilities,
       signal,
@@ -187,7 +187,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
       // A session that the client has joined before keeps its editor.
       const editor = editors.get(session) ?? offered;
       editors.set(session, editor);
-      const one = await AcpSession.open({ session, client, editor, history, logger, signal });
+      const one = await openAcpSession({ session, client, editor, history, logger, signal });
       editor.sessionId = one.sessionId;
       if (sessionId !== undefined && one.sessionId !== sessionId) {
         throw RequestError.sessionNotFound(sessionId);

@@ -50,7 +50,7 @@ import {
   type Choices,
 } from './config-options.ts';
 import { OwnPrompts } from './own-prompts.ts';
-import { Permissions } from './permissions.ts';
+import { permissionRequests } from './permissions.ts';
 import { isOwn, messageChunk, Updates } from './updates.ts';
 
 /** Timeout for the session's first snapshot. */
@@ -72,213 +72,117 @@ export interface AcpSessionOptions {
   readonly signal: AbortSignal;
 }
 
-export class AcpSession {
-  readonly session: LiveSession;
-  readonly sessionId: string;
-  readonly #options: AcpSessionOptions;
-  readonly #snapshot: LiveSnapshot;
-  readonly #leaving = new AbortController();
-  readonly #updates: Updates;
-  readonly #permissions: Permissions;
-  readonly #prompts: OwnPrompts;
-  readonly #waiting = new WaitingCalls();
-  readonly #current = Promise.withResolvers<void>();
+/** Connects a client to a session. The client gets no updates before `start`. */
+export async function openAcpSession(options: AcpSessionOptions): Promise<AcpSession> {
+  const { session, signal } = options;
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(JOIN_TIMEOUT_MS)]);
+  for await (const item of session.items({ signal: limited })) {
+    if (item.kind !== 'snapshot') continue;
+    return acpSession(options, item.snapshot, (await session.models?.()) ?? []);
+  }
+  throw sessionEnded();
+}
+
+export type AcpSession = ReturnType<typeof acpSession>;
+
+function acpSession(
+  { session, client, editor, logger, signal, ...rest }: AcpSessionOptions,
+  snapshot: LiveSnapshot,
+  models: readonly string[],
+) {
+  const { contextId: sessionId, workspace } = snapshot;
+  const leaving = new AbortController();
+  const updates = new Updates(session.self, workspace, editor);
+  const permissions = permissionRequests({
+    client,
+    session,
+    sessionId,
+    workspace,
+    logger,
+    signal,
+    onWords: answerNext,
+  });
+  const prompts = new OwnPrompts(session);
+  const waiting = new WaitingCalls();
+  const current = Promise.withResolvers<void>();
+  current.promise.catch(() => {});
   /** True while the client gets updates from before it joined. */
-  #history: boolean;
+  let { history } = rest;
   /** The last value of `commands` in a presence. When it changes, the client gets the list of commands again. */
-  #commands = 0;
-  #started = false;
-  #choices: Choices;
+  let edition = 0;
+  let started = false;
+  let choices: Choices = { mode: snapshot.approval, model: snapshot.model, models };
   /** The state of the session's task. */
-  #state: TaskState;
+  let taskState: TaskState = snapshot.task.status.state;
   /** The reply of the running turn, if it is hidden from the client. */
-  #reply = '';
+  let reply = '';
   /** The question that the client's next prompt answers. */
-  #toAnswer: ToolCall | undefined;
-
-  static async open(options: AcpSessionOptions): Promise<AcpSession> {
-    const { session, signal } = options;
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(JOIN_TIMEOUT_MS)]);
-    for await (const item of session.items({ signal: limited })) {
-      if (item.kind !== 'snapshot') continue;
-      const models = (await session.models?.()) ?? [];
-      return new AcpSession(options, item.snapshot, models);
-    }
-    throw sessionEnded();
-  }
-
-  private constructor(
-    options: AcpSessionOptions,
-    snapshot: LiveSnapshot,
-    models: readonly string[],
-  ) {
-    const { session, client, logger, signal } = options;
-    const { contextId: sessionId, workspace, approval: mode, model } = snapshot;
-    this.#options = options;
-    this.#snapshot = snapshot;
-    this.session = session;
-    this.sessionId = sessionId;
-    this.#history = options.history;
-    this.#choices = { mode, model, models };
-    this.#state = snapshot.task.status.state;
-    this.#updates = new Updates(session.self, workspace, options.editor);
-    this.#permissions = new Permissions({
-      client,
-      session,
-      sessionId,
-      workspace,
-      logger,
-      signal,
-      onWords: (call) => this.#answerNext(call),
-    });
-    this.#prompts = new OwnPrompts(session);
-    this.#current.promise.catch(() => {});
-  }
-
-  /** Whether a turn runs, or waits for an answer. */
-  get isBusy(): boolean {
-    return this.#prompts.isPending || !(isTerminal(this.#state) || this.#state === 'submitted');
-  }
-
-  /** The current mode and model, and the other possible choices. */
-  get choices(): ChoiceState {
-    return choiceState(this.#choices);
-  }
-
-  /**
-   * Starts sending updates. Resolves when the history has been sent. Calls `onEnd` when the updates end. A later call
-   * only waits for the history, and its `onEnd` is not called.
-   */
-  async start(onEnd: () => void): Promise<void> {
-    if (this.#started) return this.#current.promise;
-    this.#started = true;
-    void this.#run()
-      .catch((error: unknown) => {
-        const { logger, signal } = this.#options;
-        if (!signal.aborted)
-          logger.warn({ err: error }, 'failed to send session updates to an ACP client');
-      })
-      .then(() => {
-        this.stop();
-        onEnd();
-      });
-    return this.#current.promise;
-  }
-
-  async prompt(blocks: readonly ContentBlock[]): Promise<StopReason> {
-    const parts = partsFrom(blocks);
-    const call = this.#toAnswer;
-    this.#toAnswer = undefined;
-    const answer = textOf(parts);
-    const isText = answer !== '' && !mayBeCommand(answer);
-    const isOpen = (id: string) => this.#waiting.calls.some((each) => requestId(each) === id);
-    if (call && isText && isOpen(requestId(call))) {
-      return this.#prompts.answer(confirmationOf(call, OPTION.words, { answer }));
-    }
-    // After a timeout, the editor is not used until that turn has ended. While a prompt of the client is pending, or
-    // the task waits for an answer, that turn may still be running.
-    if (!this.#prompts.isPending && !isInterrupted(this.#state)) this.#options.editor.retry();
-    const { done } = await this.#prompts.send(parts);
-    return done;
-  }
+  let toAnswer: ToolCall | undefined;
 
   /** Sends the question as a message, and ends the client's turn. The client's next prompt is the answer. */
-  async #answerNext(call: ToolCall): Promise<void> {
-    this.#toAnswer = call;
-    const question = call.confirmation_request?.generic_details?.description ?? '';
-    await this.#send(messageChunk(question));
-    this.#endTurn('end_turn');
+  async function answerNext(call: ToolCall): Promise<void> {
+    toAnswer = call;
+    await askInWords([call]);
   }
 
-  cancel(): Promise<void> {
-    return this.#prompts.cancel();
-  }
-
-  /**
-   * Sets the mode or the model for all clients. If a turn is running, the change takes effect after this turn. `field`
-   * is the name of the value in the client's request.
-   */
-  async choose(configId: string, value: string, field: string): Promise<void> {
-    const id = choiceId(configId);
-    const command = commandFor(id, value, field, this.#choices);
-    const { queued, done } = await this.#prompts.send(command, { quiet: true });
-    if (queued) return;
-    await done;
-    if (this.#choices[id] === value) return;
-    throw RequestError.invalidParams({}, `${field}: ${value} is not allowed here: ${this.#reply}`);
-  }
-
-  /** Ends the client's pending prompts with this outcome. */
-  endPrompts(outcome: StopReason): void {
-    this.#prompts.endAll(outcome);
-  }
-
-  /** Stops sending updates. Does not close the live session. */
-  stop(): void {
-    this.#leaving.abort();
-    this.#permissions.withdrawAll();
-    this.#prompts.endAll(sessionEnded());
-    this.#current.reject(sessionEnded());
-  }
-
-  async #run(): Promise<void> {
-    const signal = AbortSignal.any([this.#leaving.signal, this.#options.signal]);
+  async function run(): Promise<void> {
+    const until = AbortSignal.any([leaving.signal, signal]);
     // Without history, reading starts at a snapshot. With history, it starts at the first event.
-    let resuming = !this.#history;
-    void this.#sendCommands();
-    if (this.#history) await this.#sendEarlier();
+    let resuming = !history;
+    void sendCommands();
+    if (history) await sendEarlier();
     for (let missed = true; missed;) {
       missed = false;
       const from = resuming ? {} : { after: 0 };
-      for await (const item of this.session.items({ signal, ...from })) {
+      for await (const item of session.items({ signal: until, ...from })) {
         if (item.kind === 'snapshot') {
-          await this.#enter(item.snapshot);
+          await enter(item.snapshot);
           // The conversation has moved to another task, which already has events. Read them from the start.
           missed = !resuming && hasBegun(item.snapshot);
           resuming = false;
           if (missed) break;
         } else if (item.kind === 'event') {
-          if (item.event.kind === 'status-update') await this.#take(item.event);
-          const { taskId, seq } = this.#snapshot;
-          if (item.taskId !== taskId || item.seq >= seq) this.#reachPresent();
-        } else if ((item.commands ?? 0) !== this.#commands) {
-          this.#commands = item.commands ?? 0;
-          await this.#sendCommands();
+          if (item.event.kind === 'status-update') await take(item.event);
+          const { taskId, seq } = snapshot;
+          if (item.taskId !== taskId || item.seq >= seq) reachPresent();
+        } else if ((item.commands ?? 0) !== edition) {
+          edition = item.commands ?? 0;
+          await sendCommands();
         }
       }
     }
   }
 
   /** Sends the earlier tasks of this conversation. */
-  async #sendEarlier(): Promise<void> {
-    for (const task of this.#snapshot.earlier ?? []) {
+  async function sendEarlier(): Promise<void> {
+    for (const task of snapshot.earlier ?? []) {
       let answer = '';
       for (const fact of readTask(task)) {
-        await this.#show(fact);
+        await show(fact);
         if (fact.kind === 'text') answer += fact.text;
         if (fact.kind === 'prompt' || fact.kind === 'call') answer = '';
         // The text of `completed` usually repeats the answer. In this case, it is not sent.
         if (fact.kind !== 'state' || fact.text.trim() === answer.trim()) continue;
-        await this.#send(messageChunk(fact.text));
+        await send(messageChunk(fact.text));
       }
-      await this.#send(this.#updates.abandoned());
+      await send(updates.abandoned());
     }
   }
 
   /** Handles the first snapshot, and each snapshot that is received when the conversation continues in another task. */
-  async #enter({ approval, model, pending, task }: LiveSnapshot): Promise<void> {
-    this.#state = task.status.state;
-    this.#reachPresent();
-    this.#permissions.withdrawAll();
-    this.#waiting.clear();
-    this.#prompts.end('cancelled');
-    await this.#send(this.#updates.abandoned());
-    await this.#setChoice('mode', approval);
-    await this.#setChoice('model', model);
+  async function enter({ approval, model, pending, task }: LiveSnapshot): Promise<void> {
+    taskState = task.status.state;
+    reachPresent();
+    permissions.withdrawAll();
+    waiting.clear();
+    prompts.end('cancelled');
+    await send(updates.abandoned());
+    await setChoice('mode', approval);
+    await setChoice('model', model);
     for (const call of pending) {
       const fact = { kind: 'call', call } as const;
-      await this.#show(fact);
-      this.#note(fact);
+      await show(fact);
+      note(fact);
     }
   }
 
@@ -286,70 +190,70 @@ export class AcpSession {
    * Ends the history, and asks the client for the permissions that are still open. Called when the history has been
    * sent. Later calls have no effect.
    */
-  #reachPresent(): void {
-    const asks = this.#history;
-    this.#history = false;
-    this.#current.resolve();
-    if (asks) for (const call of this.#waiting.calls) this.#permissions.ask(call);
+  function reachPresent(): void {
+    const asks = history;
+    history = false;
+    current.resolve();
+    if (asks) for (const call of waiting.calls) permissions.ask(call);
   }
 
-  async #take(event: TaskStatusUpdateEvent): Promise<void> {
+  async function take(event: TaskStatusUpdateEvent): Promise<void> {
     const { about, facts } = readStatus(event);
-    this.#state = event.status.state;
-    if (about?.approval !== undefined) await this.#setChoice('mode', about.approval);
+    taskState = event.status.state;
+    if (about?.approval !== undefined) await setChoice('mode', about.approval);
     // The model in an event of a helper is the helper's model, not the session's.
-    if (about && about.agent === undefined) await this.#setChoice('model', about.model);
+    if (about && about.agent === undefined) await setChoice('model', about.model);
     for (const fact of facts) {
-      await this.#show(fact);
-      if (fact.kind === 'state') await this.#enterState(fact.state, fact.text, about);
-      else this.#note(fact);
+      await show(fact);
+      if (fact.kind === 'state') await enterState(fact.state, fact.text, about);
+      else note(fact);
     }
   }
 
-  async #show(fact: Fact): Promise<void> {
+  async function show(fact: Fact): Promise<void> {
     // A quiet prompt is a command that sets a value from the client's menu. Nobody typed it, so its reply is not shown.
-    if (fact.kind === 'text' && this.#prompts.quiet) {
-      this.#reply += fact.text;
+    if (fact.kind === 'text' && prompts.quiet) {
+      reply += fact.text;
       return;
     }
-    await this.#send(this.#updates.of(fact, { history: this.#history }));
+    await send(updates.of(fact, { history }));
   }
 
-  #note(fact: Fact): void {
-    this.#waiting.take(fact);
+  function note(fact: Fact): void {
+    waiting.take(fact);
     if (fact.kind === 'prompt') {
       if (fact.besideAnswer) return;
-      this.#reply = '';
-      if (!this.#history) this.#prompts.began({ own: isOwn(this.session.self, fact.source) });
+      reply = '';
+      if (!history) prompts.began({ own: isOwn(session.self, fact.source) });
     } else if (fact.kind === 'answer') {
-      this.#permissions.withdraw(fact.confirmation.tool_call_id);
+      permissions.withdraw(fact.confirmation.tool_call_id);
     } else if (fact.kind === 'call') {
       const { call } = fact;
-      if (!call.confirmation_request) this.#permissions.withdraw(call.tool_call_id);
-      else if (!this.#history) this.#permissions.ask(call);
+      if (!call.confirmation_request) permissions.withdraw(call.tool_call_id);
+      else if (!history) permissions.ask(call);
     }
   }
 
-  async #enterState(
+  async function enterState(
     state: TaskState,
     text: string,
     about: DevelopmentToolEvent | undefined,
   ): Promise<void> {
     switch (state) {
       case 'completed':
-        return this.#endTurn('end_turn');
+        return endTurn('end_turn');
       case 'rejected':
-        return this.#endTurn('refusal');
+        return endTurn('refusal');
       case 'canceled':
-        await this.#abandon();
-        return this.#endTurn('cancelled');
+        await abandon();
+        return endTurn('cancelled');
       case 'failed':
-        await this.#send(messageChunk(text));
-        await this.#abandon();
-        return this.#endTurn(failure(text, about?.errorCode));
+        await send(messageChunk(text));
+        await abandon();
+        return endTurn(failure(text, about?.errorCode));
       case 'input-required':
       case 'auth-required':
-        return this.#wait();
+        return wait();
       default:
         return;
     }
@@ -359,54 +263,128 @@ export class AcpSession {
    * If all open questions can be answered only with text, sends them as messages and ends the client's turn. The
    * client's next prompt is then the answer.
    */
-  async #wait(): Promise<void> {
-    const { calls } = this.#waiting;
+  async function wait(): Promise<void> {
+    const { calls } = waiting;
     if (!calls.every(isOpenQuestion)) return;
+    await askInWords(calls);
+  }
+
+  async function askInWords(calls: readonly ToolCall[]): Promise<void> {
     for (const { confirmation_request: request } of calls) {
-      await this.#send(messageChunk(request?.generic_details?.description ?? ''));
+      await send(messageChunk(request?.generic_details?.description ?? ''));
     }
-    this.#endTurn('end_turn');
+    endTurn('end_turn');
   }
 
-  async #abandon(): Promise<void> {
-    this.#waiting.clear();
-    this.#permissions.withdrawAll();
-    await this.#send(this.#updates.abandoned());
+  async function abandon(): Promise<void> {
+    waiting.clear();
+    permissions.withdrawAll();
+    await send(updates.abandoned());
   }
 
-  #endTurn(outcome: StopReason | RequestError): void {
-    if (!this.#history) this.#prompts.end(outcome);
+  function endTurn(outcome: StopReason | RequestError): void {
+    if (!history) prompts.end(outcome);
   }
 
-  async #setChoice(id: ChoiceId, value: string): Promise<void> {
+  async function setChoice(id: ChoiceId, value: string): Promise<void> {
     // The client already has the current value, from the response to session/new, session/load or session/resume.
-    if (this.#history || value === '' || value === this.#choices[id]) return;
-    this.#choices = { ...this.#choices, [id]: value };
-    await this.#send([
+    if (history || value === '' || value === choices[id]) return;
+    choices = { ...choices, [id]: value };
+    await send([
       ...(id === 'mode'
         ? [{ sessionUpdate: 'current_mode_update' as const, currentModeId: value }]
         : []),
-      { sessionUpdate: 'config_option_update', configOptions: configOptions(this.#choices) },
+      { sessionUpdate: 'config_option_update', configOptions: configOptions(choices) },
     ]);
   }
 
-  async #sendCommands(): Promise<void> {
+  async function sendCommands(): Promise<void> {
     try {
-      const commands = await this.session.commands();
+      const commands = await session.commands();
       const availableCommands = commands.slice(0, MAX_COMMANDS).map(commandOf);
-      await this.#send([{ sessionUpdate: 'available_commands_update', availableCommands }]);
+      await send([{ sessionUpdate: 'available_commands_update', availableCommands }]);
     } catch (error) {
-      const { signal, logger } = this.#options;
       if (!signal.aborted) logger.warn({ err: error }, 'failed to list the commands');
     }
   }
 
-  async #send(updates: readonly SessionUpdate[]): Promise<void> {
-    const { sessionId } = this;
-    for (const update of updates) {
-      await this.#options.client.notify(methods.client.session.update, { sessionId, update });
+  async function send(list: readonly SessionUpdate[]): Promise<void> {
+    for (const update of list) {
+      await client.notify(methods.client.session.update, { sessionId, update });
     }
   }
+
+  /** Stops sending updates. Does not close the live session. */
+  function stop(): void {
+    leaving.abort();
+    permissions.withdrawAll();
+    prompts.endAll(sessionEnded());
+    current.reject(sessionEnded());
+  }
+
+  return {
+    session,
+    sessionId,
+    /** Whether a turn runs, or waits for an answer. */
+    get isBusy(): boolean {
+      return prompts.isPending || !(isTerminal(taskState) || taskState === 'submitted');
+    },
+    /** The current mode and model, and the other possible choices. */
+    get choices(): ChoiceState {
+      return choiceState(choices);
+    },
+    /**
+     * Starts sending updates. Resolves when the history has been sent. Calls `onEnd` when the updates end. A later call
+     * only waits for the history, and its `onEnd` is not called.
+     */
+    async start(onEnd: () => void): Promise<void> {
+      if (started) return current.promise;
+      started = true;
+      void run()
+        .catch((error: unknown) => {
+          if (!signal.aborted)
+            logger.warn({ err: error }, 'failed to send session updates to an ACP client');
+        })
+        .then(() => {
+          stop();
+          onEnd();
+        });
+      return current.promise;
+    },
+    async prompt(blocks: readonly ContentBlock[]): Promise<StopReason> {
+      const parts = partsFrom(blocks);
+      const call = toAnswer;
+      toAnswer = undefined;
+      const answer = textOf(parts);
+      const isText = answer !== '' && !mayBeCommand(answer);
+      const isOpen = (id: string) => waiting.calls.some((each) => requestId(each) === id);
+      if (call && isText && isOpen(requestId(call))) {
+        return prompts.answer(confirmationOf(call, OPTION.words, { answer }));
+      }
+      // After a timeout, the editor is not used until that turn has ended. While a prompt of the client is pending, or
+      // the task waits for an answer, that turn may still be running.
+      if (!prompts.isPending && !isInterrupted(taskState)) editor.retry();
+      const { done } = await prompts.send(parts);
+      return done;
+    },
+    cancel: () => prompts.cancel(),
+    /**
+     * Sets the mode or the model for all clients. If a turn is running, the change takes effect after this turn. `field`
+     * is the name of the value in the client's request.
+     */
+    async choose(configId: string, value: string, field: string): Promise<void> {
+      const id = choiceId(configId);
+      const command = commandFor(id, value, field, choices);
+      const { queued, done } = await prompts.send(command, { quiet: true });
+      if (queued) return;
+      await done;
+      if (choices[id] === value) return;
+      throw RequestError.invalidParams({}, `${field}: ${value} is not allowed here: ${reply}`);
+    },
+    /** Ends the client's pending prompts with this outcome. */
+    endPrompts: (outcome: StopReason) => prompts.endAll(outcome),
+    stop,
+  };
 }
 
 function hasBegun({ task: { history = [], status } }: LiveSnapshot): boolean {

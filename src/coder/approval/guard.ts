@@ -122,7 +122,12 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
         if (!protects || context.signal.aborted) throw error;
         return undefined;
       });
-      if (!preview) return failingEdit(args, policy, files);
+      if (!preview) {
+        // The error may quote the files, so the model gets it only if a person agrees. Without this question, the model
+        // could also find out what a file contains by trying edits.
+        const description = `${tool.describe(args)}\nThis change fails. If you allow the call, nothing is changed, and the model gets the error, which may quote the file.`;
+        return question(args, policy, { kind: 'generic', description }, files, NOT_SHOWN);
+      }
       const { verdict } = await verdictOn(args, policy, preview, files);
       const { decision, reason } = refuse(verdict, key);
       if (decision === 'allow') {
@@ -184,20 +189,6 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
       return decide(allowing, tool, args, preview, files).decision === 'allow';
     });
     return { text: tool.describe(args), detail };
-  }
-
-  /**
-   * Returns the question about an edit whose preview fails, if a rule requires approval to read the edit's files. The
-   * error may quote the files, so the model gets it only if a person agrees. Without this question, the model could
-   * also find out what a file contains by trying edits.
-   */
-  function failingEdit(
-    args: JsonObject,
-    policy: Policy,
-    files: readonly string[] | undefined,
-  ): ToolConfirmation {
-    const description = `${tool.describe(args)}\nThis change fails. If you allow the call, nothing is changed, and the model gets the error, which may quote the file.`;
-    return question(args, policy, { kind: 'generic', description }, files, NOT_SHOWN);
   }
 
   /**

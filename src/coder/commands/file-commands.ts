@@ -23,8 +23,8 @@ import type { SlashCommandArgument } from '../../protocol/development-tool/index
 import { FileError } from '../files/file-error.ts';
 import { parseFrontMatter, unquoted, type FrontMatterField } from '../files/front-matter.ts';
 import { readOwnFiles, type OwnFile, type OwnPlace } from '../files/own-files.ts';
-import type { CoderCommand } from './command.ts';
-import { checkTemplate, fillTemplate, type Filled } from './template.ts';
+import { argument, type CoderCommand } from './command.ts';
+import { checkTemplate, fillTemplate } from './template.ts';
 
 const COMMANDS = { folder: 'commands', what: 'command', depth: 4, max: 200 } as const;
 const MAX_ARGUMENTS = 16;
@@ -32,16 +32,12 @@ const MAX_DESCRIPTION = 500;
 /** The maximum number of command lines in one file. */
 const MAX_SHELL = 8;
 
-export interface FileCommand {
+export interface FileCommand extends Required<
+  Pick<CoderCommand, 'description' | 'arguments' | 'asks' | 'prompt'>
+> {
   /** The names of the parent commands and of the command itself, for example `['git', 'commit']` for /git commit. */
   readonly path: readonly string[];
-  readonly description: string;
-  readonly arguments: readonly SlashCommandArgument[];
   readonly source: OwnFile['source'];
-  /** Whether the file contains command lines. */
-  readonly runs: boolean;
-  /** Returns the prompt with the typed arguments. */
-  prompt(args: string): Filled;
 }
 
 /** Returns the commands, sorted by name, and lines about the files that were ignored. */
@@ -66,11 +62,7 @@ export function toCommands(files: readonly FileCommand[], depth = 0): CoderComma
       name,
       description: own?.description ?? '',
       subCommands: toCommands(below, depth + 1),
-      ...(own && {
-        arguments: own.arguments,
-        asks: () => own.runs,
-        prompt: (args: string) => own.prompt(args),
-      }),
+      ...(own && { arguments: own.arguments, asks: own.asks, prompt: own.prompt }),
     };
   });
 }
@@ -89,7 +81,8 @@ function readCommand({ names, source, file, text }: OwnFile): FileCommand {
     description: description || firstLine(body),
     arguments: argumentsIn(fields.get('arguments')),
     source,
-    runs: shell.length > 0,
+    // A command line may need approval.
+    asks: () => shell.length > 0,
     prompt: (typed) => fillTemplate(body, typed.trim()),
   };
 }
@@ -124,9 +117,6 @@ function argumentOf(text: string): SlashCommandArgument {
   const [, raw = '', description = ''] = /^([^:]*)(?::(.*))?$/s.exec(unquoted(text)) ?? [];
   const name = unquoted(raw);
   const optional = /^\[(.+)\]$/.exec(name)?.[1];
-  return {
-    name: optional ?? name,
-    description: unquoted(description).slice(0, MAX_DESCRIPTION),
-    is_required: optional === undefined,
-  };
+  const shown = unquoted(description).slice(0, MAX_DESCRIPTION);
+  return argument(optional ?? name, shown, optional === undefined);
 }

@@ -5,7 +5,7 @@
  */
 import { reasonOf } from '../../base/index.ts';
 import type { McpPromptArgument } from '../../agent/index.ts';
-import type { McpTools, ServerPrompt } from '../session/mcp-tools.ts';
+import type { McpTools } from '../session/mcp-tools.ts';
 import { argument, type CoderCommand } from './command.ts';
 
 /** Returns the commands for the prompts. Several prompts may have the same command name. */
@@ -21,7 +21,7 @@ export function promptCommandName(server: string, prompt: string): string {
   return `${server}:${prompt.replaceAll(/[^\w.:-]+/g, '-').slice(0, 64)}`;
 }
 
-function commandOf({ server, prompt }: ServerPrompt): CoderCommand {
+function commandOf({ server, prompt }: ReturnType<McpTools['prompts']>[number]): CoderCommand {
   const name = promptCommandName(server, prompt.name);
   return {
     name,

@@ -1,6 +1,6 @@
 /**
  * Converts the events of a task to events of the flat API, which are plain objects with a kebab-case `kind`. Each
- * stream needs its own `FlatEvents`.
+ * stream needs its own function `flatEvents()`.
  *
  *   state-change            { state, error? }                   when the state has changed
  *   thought                 { subject, description, continues? } `continues`: a further piece of the same thought
@@ -49,65 +49,55 @@ interface FlatEventsOptions {
   readonly settings?: Awaited<ReturnType<WorkspaceAgents['overruling']>>;
 }
 
-export class FlatEvents {
-  readonly #options: FlatEventsOptions;
-  #state: TaskState | undefined;
+/** Returns a function that converts one event of the task to zero or more flat events, in order. */
+export function flatEvents({ known, settings }: FlatEventsOptions) {
+  let current: TaskState | undefined;
   /** The pages that the turn has read or found, by URL. */
-  #pages = new Map<string, Citation>();
+  let pages = new Map<string, Citation>();
 
-  constructor(options: FlatEventsOptions) {
-    this.#options = options;
-  }
-
-  /** Converts one event of the task to zero or more flat events, in order. */
-  take(event: StreamEvent): FlatEvent[] {
-    if (event.kind === 'task') {
-      const { id: taskId, contextId, status } = event;
-      for (const fact of readTask(event)) this.#notePage(fact);
-      const out: FlatEvent[] = this.#options.known
-        ? []
-        : [{ kind: 'state-change', state: status.state }];
-      this.#state = status.state;
-      const { settings } = this.#options;
-      if (settings) out.push({ kind: 'agent-settings', ...settings });
-      return out.map((flat) => Object.assign(flat, { taskId, contextId }));
-    }
-    if (event.kind !== 'status-update') return [];
-    const { taskId, contextId } = event;
-    return this.#status(event).map((flat) => Object.assign(flat, { taskId, contextId }));
-  }
-
-  #status(event: TaskStatusUpdateEvent): FlatEvent[] {
+  function ofStatus(event: TaskStatusUpdateEvent): FlatEvent[] {
     const { state, message } = event.status;
     const { facts } = readStatus(event);
-    for (const fact of facts) this.#notePage(fact);
+    for (const fact of facts) notePage(fact);
     const content = facts.flatMap(flatFact);
-    if (state === this.#state) return content;
-    this.#state = state;
+    if (state === current) return content;
+    current = state;
     const error = state === 'failed' && message ? { error: textOf(message.parts) } : {};
     const change: FlatEvent = { kind: 'state-change', state, ...error };
     // If the new state is `working`, it is sent before the content. Any other new state is sent after the content.
     if (state === 'working') return [change, ...content];
-    const cited = isTerminal(state) ? [...this.#pages.values()] : [];
+    const cited = isTerminal(state) ? [...pages.values()] : [];
     return [...content, ...cited.map(citation), change];
   }
 
   /** Collects the pages that are cited at the end of the turn. A prompt starts a new turn. */
-  #notePage(fact: Fact): void {
-    if (fact.kind === 'prompt' && !fact.besideAnswer) this.#pages = new Map();
+  function notePage(fact: Fact): void {
+    if (fact.kind === 'prompt' && !fact.besideAnswer) pages = new Map();
     if (fact.kind !== 'call') return;
     const { tool_name, status, input_parameters, output } = fact.call;
     if (status !== 'SUCCEEDED') return;
-    for (const found of output?.citations ?? []) this.#cite(found);
+    for (const found of output?.citations ?? []) cite(found);
     if (tool_name !== FETCH_TOOL) return;
     const { url } = input_parameters;
     // After a redirect to another host there is no text, because the page itself was not read.
-    if (typeof url === 'string' && output?.text !== undefined) this.#cite({ url });
+    if (typeof url === 'string' && output?.text !== undefined) cite({ url });
   }
 
-  #cite(page: Citation): void {
-    if (!this.#pages.has(page.url)) this.#pages.set(page.url, page);
+  function cite(page: Citation): void {
+    if (!pages.has(page.url)) pages.set(page.url, page);
   }
+
+  return (event: StreamEvent): FlatEvent[] => {
+    const out: FlatEvent[] = [];
+    if (event.kind === 'task') {
+      for (const fact of readTask(event)) notePage(fact);
+      current = event.status.state;
+      if (!known) out.push({ kind: 'state-change', state: current });
+      if (settings) out.push({ kind: 'agent-settings', ...settings });
+    } else if (event.kind === 'status-update') out.push(...ofStatus(event));
+    const taskId = event.kind === 'task' ? event.id : event.taskId;
+    return out.map((flat) => Object.assign(flat, { taskId, contextId: event.contextId }));
+  };
 }
 
 function citation({ url, title }: Citation): FlatEvent {

@@ -33,7 +33,7 @@ import {
   StreamMessage,
 } from './bodies.ts';
 import { executeCommand, flatCommand } from './commands.ts';
-import { FlatEvents } from './flat-events.ts';
+import { flatEvents } from './flat-events.ts';
 
 export interface FlatApiOptions {
   readonly workspaces: WorkspaceAgents;
@@ -112,10 +112,10 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
         // In version 1.0, a stream starts with the task, in its state before the message.
         const caller: Call = { user: call.user, version: '1.0', extensions: [EXTENSION_URI] };
         const stream = await handler.streamMessage({ message }, caller);
-        const events = new FlatEvents({ known: taskId !== undefined, settings });
+        const convert = flatEvents({ known: taskId !== undefined, settings });
         return {
           stream,
-          frame: ({ event, seq }) => framed(events.take(event), seq),
+          frame: ({ event, seq }) => framed(convert(event), seq),
           failure: (error) => `data: ${lineSafe(JSON.stringify(flatError(error).body))}\n\n`,
         };
       },

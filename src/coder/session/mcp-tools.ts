@@ -66,11 +66,6 @@ export interface McpToolsOptions {
 
 export type McpTools = ReturnType<typeof mcpTools>;
 
-export interface ServerPrompt {
-  readonly server: string;
-  readonly prompt: McpPrompt;
-}
-
 /** The tools of a server, or the problem if its tools are not available. */
 interface McpStatus {
   readonly name: string;
@@ -190,7 +185,7 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions) {
     },
     status,
     /** Returns the prompts that are known so far. */
-    prompts: (): ServerPrompt[] =>
+    prompts: () =>
       sets.flatMap(({ name: server }) =>
         (prompts.get(server) ?? []).map((prompt) => ({ server, prompt })),
       ),

@@ -18,7 +18,7 @@
  */
 import { endRun, type OpenRun } from '../../agent/index.ts';
 import { raceAbort, type MaybePromise } from '../../base/index.ts';
-import { openTurn, present, runTurn, type TurnReader } from '../../bridge/index.ts';
+import { openTurn, present, runTurn } from '../../bridge/index.ts';
 import {
   extensionMetadata,
   messagesOf,
@@ -28,7 +28,6 @@ import {
   speaksCoderAgent,
   type DevelopmentToolEvent,
   type EventSource,
-  type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, isInterrupted, type Message, type Task } from '../../protocol/index.ts';
 import type {
@@ -113,63 +112,56 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       }
       return workspaces.check(message.metadata, context).then(() => undefined);
     }
+    const admit = (model: string): Reception => {
+      // The task may have changed while the model's name was read.
+      const waits = isInterrupted(task.status.state);
+      if (confirmations.length > 0) {
+        const states = new CallStates(task);
+        const beside = ownText(message.parts);
+        for (const confirmation of confirmations) states.check(confirmation, beside);
+      } else if (waits) {
+        checkWords(ownText(message.parts), task, knowsCalls(context, task));
+      }
+      let inbox = concluding.has(task.id) ? undefined : inboxes.get(task.id);
+      if (waits && !concluding.has(task.id)) {
+        // The inbox is created now, so that other clients can answer before the turn starts again. It is always a new
+        // inbox, so that it has no answers of an earlier message that was accepted but could not be stored.
+        inbox = new Inbox();
+        inboxes.set(task.id, inbox);
+      }
+      const kind = confirmations.length > 0 ? 'TOOL_CALL_CONFIRMATION' : 'TEXT_CONTENT';
+      const { kind: senderKind, ...source } = sourceOf(context);
+      const event: DevelopmentToolEvent = { kind, model, source };
+      return {
+        source: { ...source, kind: senderKind, at: new Date().toISOString() },
+        metadata: extensionMetadata(event),
+        brief: knowsCalls(context, task),
+        // A live session continues for every client, even if the client does not support the extension.
+        continues: knowsCalls(context, task) || options.isLive(task.id),
+        // This is a getter, because the turn may close its inbox after this function returns and before the message is
+        // appended.
+        get deliver() {
+          return confirmations.length > 0 && inbox?.open
+            ? (received: Message, stored: Promise<void>) => {
+                inbox.put(received, stored);
+                const { message: _, ...status } = task.status;
+                const history = [...messagesOf(task), received];
+                const decided = { ...task, status, history };
+                stored.then(
+                  () => record(context, decided, [received]),
+                  () => undefined,
+                );
+              }
+            : undefined;
+        },
+      };
+    };
     const model = workspaces.modelNames.of(context);
     const settled = hasBegun(task) && settingsIn(message.metadata) === undefined;
-    if (settled && typeof model === 'string') return admit(context, task, confirmations, model);
+    if (settled && typeof model === 'string') return admit(model);
     const place = { task, isOwn: options.isLive(task.id) };
     const checked = settled ? undefined : workspaces.check(message.metadata, context, place);
-    return Promise.all([model, checked]).then(([name]) =>
-      admit(context, task, confirmations, name),
-    );
-  }
-
-  function admit(
-    context: RequestContext,
-    task: Task,
-    confirmations: readonly ToolCallConfirmation[],
-    model: string,
-  ): Reception {
-    const isWaiting = isInterrupted(task.status.state);
-    if (confirmations.length > 0) {
-      const states = new CallStates(task);
-      const beside = ownText(context.message.parts);
-      for (const confirmation of confirmations) states.check(confirmation, beside);
-    } else if (isWaiting) {
-      checkWords(ownText(context.message.parts), task, knowsCalls(context, task));
-    }
-    let inbox = concluding.has(task.id) ? undefined : inboxes.get(task.id);
-    if (isWaiting && !concluding.has(task.id)) {
-      // The inbox is created now, so that other clients can answer before the turn starts again. It is always a new
-      // inbox, so that it has no answers of an earlier message that was accepted but could not be stored.
-      inbox = new Inbox();
-      inboxes.set(task.id, inbox);
-    }
-    const kind = confirmations.length > 0 ? 'TOOL_CALL_CONFIRMATION' : 'TEXT_CONTENT';
-    const { kind: senderKind, ...source } = sourceOf(context);
-    const event: DevelopmentToolEvent = { kind, model, source };
-    return {
-      source: { ...source, kind: senderKind, at: new Date().toISOString() },
-      metadata: extensionMetadata(event),
-      brief: knowsCalls(context, task),
-      // A live session continues for every client, even if the client does not support the extension.
-      continues: knowsCalls(context, task) || options.isLive(task.id),
-      // This is a getter, because the turn may close its inbox after this function returns and before the message is
-      // appended.
-      get deliver() {
-        return confirmations.length > 0 && inbox?.open
-          ? (received: Message, stored: Promise<void>) => {
-              inbox.put(received, stored);
-              const { message: _, ...status } = task.status;
-              const history = [...messagesOf(task), received];
-              const decided = { ...task, status, history };
-              stored.then(
-                () => record(context, decided, [received]),
-                () => undefined,
-              );
-            }
-          : undefined;
-      },
-    };
+    return Promise.all([model, checked]).then(([name]) => admit(name));
   }
 
   /** Copies the decisions in these messages to the session, for the list of approvals. */
@@ -321,12 +313,27 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       yield presenter.ask(run.questions);
       return false;
     }
+    // The answers of a turn are in the inbox, and in its last message unless a command has just run. If the turn is
+    // resumed after a crash, all its answers are in the task's log.
+    const states = context.resumed ? new CallStates(context.task) : undefined;
     yield* runTurn({
       context,
       run,
       runner: agent.runner,
       presenter,
-      reader: readerOf(context, inbox, mayBeCommand),
+      reader: {
+        inbox,
+        read: (questions) => ({
+          answers: questions.flatMap((question) => {
+            if (states) return states.answerTo(question) ?? [];
+            // A confirmation that was accepted in the meantime takes precedence over text.
+            const accepted = inbox.take(question);
+            return (
+              accepted ?? (mayBeCommand ? answerIn(context.message, question) : undefined) ?? []
+            );
+          }),
+        }),
+      },
       async begin() {
         const opening = openingState(run.runId, first.opening);
         const editor = editorState(context.user, run.session?.state);
@@ -388,26 +395,6 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
         return speaksCoderAgent(request) ? coderAgentView : plainView;
       },
     },
-  };
-}
-
-/**
- * Returns a reader for the answers of a turn. It finds them in the inbox, and in the turn's last message if `isAnswer`
- * is true. If the turn is resumed after a crash, it finds all answers in the task's log.
- */
-function readerOf(context: ExecutionContext, inbox: Inbox, isAnswer: boolean): TurnReader {
-  const { message, task, resumed } = context;
-  const states = resumed ? new CallStates(task) : undefined;
-  return {
-    inbox,
-    read: (questions) => ({
-      answers: questions.flatMap((question) => {
-        if (states) return states.answerTo(question) ?? [];
-        // A confirmation that was accepted in the meantime takes precedence over text.
-        const accepted = inbox.take(question);
-        return accepted ?? (isAnswer ? answerIn(message, question) : undefined) ?? [];
-      }),
-    }),
   };
 }
 
