@@ -28,6 +28,7 @@ import {
   SERVER_FLAGS,
   untilSignal,
   warnUnencrypted,
+  serverSigning,
 } from '../program/server-process.ts';
 import {
   parseRetention,
@@ -37,7 +38,6 @@ import {
   storeLocation,
   storeProblem,
 } from '../program/store-location.ts';
-import { serverSigning } from '../program/signing.ts';
 import { complain, note, quoted } from '../program/terminal.ts';
 import { readTls, reloadTls } from '../program/tls.ts';
 

@@ -12,13 +12,10 @@ import { listOption, option, toggle, wholeNumber, publicUrl } from '../program/f
 import { DEFAULT_HOST, listenOn, portNumber, grpcOptions } from '../program/listen.ts';
 import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
 import { parseRetention, LEASE_FLAG, openStore, storeLocation } from '../program/store-location.ts';
-import { serverSigning } from '../program/signing.ts';
-import { note } from '../program/terminal.ts';
-import { readTls, reloadTls } from '../program/tls.ts';
-import { serverTracer, TRACING_VARIABLES } from '../program/tracing.ts';
-import { TRUST_PROXY_FLAG } from '../program/tls-flags.ts';
-import { DEFAULT_PORT } from '../program/product.ts';
 import {
+  serverSigning,
+  serverTracer,
+  TRACING_VARIABLES,
   announce,
   DRAIN_MS,
   networks,
@@ -27,6 +24,10 @@ import {
   untilSignal,
   warnUnencrypted,
 } from '../program/server-process.ts';
+import { note } from '../program/terminal.ts';
+import { readTls, reloadTls } from '../program/tls.ts';
+import { TRUST_PROXY_FLAG } from '../program/tls-flags.ts';
+import { DEFAULT_PORT } from '../program/product.ts';
 
 const FLAGS = {
   agent: option(
