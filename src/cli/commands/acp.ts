@@ -59,7 +59,7 @@ async function run(settings: Settings): Promise<number> {
   ] = await Promise.all([
     import('../../acp/index.ts'),
     import('../coder/setup.ts'),
-    import('../coder/acp-sessions.ts'),
+    import('../coder/stored-sessions.ts'),
   ]);
   await using open = new AsyncDisposableStack();
   open.defer(() => log.flush());

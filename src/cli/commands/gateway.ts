@@ -32,7 +32,6 @@ import {
 } from '../program/server-process.ts';
 import {
   parseRetention,
-  LEASE_FLAG,
   openStore,
   storeFailure,
   storeLocation,
@@ -60,7 +59,6 @@ const FLAGS = {
     'S',
     'Where to store tasks: memory, sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE. By default in the data folder. Keys and model cards are stored next to the tasks, or in the same database.',
   ),
-  lease: LEASE_FLAG,
   ...SERVER_FLAGS,
   'allow-network': listOption(
     'CIDR',

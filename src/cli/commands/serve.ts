@@ -11,7 +11,7 @@ import { usageError } from '../program/exit.ts';
 import { listOption, option, toggle, wholeNumber, publicUrl } from '../program/flags.ts';
 import { DEFAULT_HOST, listenOn, portNumber, grpcOptions } from '../program/listen.ts';
 import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
-import { parseRetention, LEASE_FLAG, openStore, storeLocation } from '../program/store-location.ts';
+import { parseRetention, openStore, storeLocation } from '../program/store-location.ts';
 import {
   serverSigning,
   serverTracer,
@@ -49,7 +49,6 @@ const FLAGS = {
     'S',
     'Where to store tasks and sessions: memory, sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE. By default in the data folder.',
   ),
-  lease: LEASE_FLAG,
   ...SERVER_FLAGS,
   retention: {
     ...SERVER_FLAGS.retention,
@@ -221,11 +220,10 @@ async function pickAgent(name: string, settings: Settings, log: ServerLog): Prom
   if (name === 'coder') return (await import('../coder/server.ts')).serveCoder(settings, log);
   const small = Object.hasOwn(SMALL_AGENTS, name) ? SMALL_AGENTS[name] : undefined;
   if (small) return { ...(await small()), ...(await open(name)) };
-  const { isFrameworkAgent, loadAgentFile } = await import('../agents/agent-file.ts');
+  const { bridge, isFrameworkAgent, loadAgentFile } = await import('../agents/agent-file.ts');
   const { agent, file, storeName } = await loadAgentFile(name);
   const { place, store } = await open(storeName);
   if (!isFrameworkAgent(agent)) return { agent, store };
-  const { bridge } = await import('../agents/framework-agent.ts');
   try {
     const bridged = await bridge(agent, { file, model: values.model, environment, place });
     return { ...bridged, store };

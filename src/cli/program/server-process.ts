@@ -18,7 +18,6 @@ import { GRPC_FLAGS } from './listen.ts';
 import type { ServerLog } from './log.ts';
 import { onProcessEnd } from './process-end.ts';
 import { VERSION } from './product.ts';
-import { RETENTION_FLAG } from './store-location.ts';
 import { TLS_FLAGS } from './tls-flags.ts';
 import { bold, cyan, dim, note, say, sayJson } from './terminal.ts';
 
@@ -26,12 +25,19 @@ import { bold, cyan, dim, note, say, sayJson } from './terminal.ts';
 export const DRAIN_MS = 10_000;
 
 export const SERVER_FLAGS = {
+  lease: option(
+    'SECONDS',
+    'With --store postgres://…: if this server does not respond for this long, other servers take over its tasks; 10 by default.',
+  ),
   durability: choice(
     'D',
     ['normal', 'full'],
     'normal (the default): data survives a crash of the process; full: data also survives a crash of the machine.',
   ),
-  retention: RETENTION_FLAG,
+  retention: option(
+    'R',
+    'How long finished tasks are kept: an age such as 30d or 12h, a maximum size of the store such as 2GB, or both. Without an age, it is 30d. Without a size, it is 2GB, or unlimited in PostgreSQL. The oldest tasks are removed first. With off, tasks are kept for ever.',
+  ),
   'public-url': option('URL', 'The public address of this server, for agent cards.'),
   'sign-key': option(
     'FILE',
