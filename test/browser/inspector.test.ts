@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, mock, test, type TestContext } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { temporarySigningKeys } from '../../src/base/signing/index.ts';
-import { inspectorServer } from '../../src/cli/remote/inspector-server.ts';
+import { inspectorServer } from '../../src/cli/commands/inspect.ts';
 import { v1 } from '../../src/protocol/index.ts';
 import { bearerTokens } from '../../src/server.ts';
 import { sendJson, cardOf, startPeer } from '../client/peer.ts';

@@ -1,7 +1,7 @@
 // Draws the pictures of the operator's pages. Runs only with PARLEY_SCREENSHOTS=1, which writes them to docs/images.
 import { test, type TestContext } from 'node:test';
 import { temporarySigningKeys } from '../../src/base/signing/index.ts';
-import { inspectorServer } from '../../src/cli/remote/inspector-server.ts';
+import { inspectorServer } from '../../src/cli/commands/inspect.ts';
 import { connect } from '../../src/client/index.ts';
 import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
 import type { Task } from '../../src/protocol/index.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { inspectorServer } from '../../src/cli/remote/inspector-server.ts';
+import { inspectorServer } from '../../src/cli/commands/inspect.ts';
 import { grpcBinding } from '../../src/grpc.ts';
 import { createAgent, serve } from '../../src/server.ts';
 import { startPeer } from '../client/peer.ts';

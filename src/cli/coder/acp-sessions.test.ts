@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createEvent, memorySessions, userContent, type SessionStore } from '../../agent/index.ts';
-import { acpSessions } from './acp-sessions.ts';
+import { acpSessions } from './stored-sessions.ts';
 
 const here = realpathSync(mkdtempSync(join(tmpdir(), 'parley-acp-')));
 const [left, right] = [join(here, 'left'), join(here, 'right')];

@@ -33,7 +33,7 @@ import {
 } from './live-store.ts';
 import type { ServerLog } from '../program/log.ts';
 import { VERSION } from '../program/product.ts';
-import { serverSigning } from '../program/signing.ts';
+import { serverSigning } from '../program/server-process.ts';
 import { localSession, sessionTitle } from './stored-sessions.ts';
 import type { StoreLocation } from '../program/store-location.ts';
 
@@ -63,7 +63,7 @@ interface LiveSetup extends Pick<CoderSetup, 'environment' | 'sessions' | 'notif
 export type OpenedLive = Awaited<ReturnType<typeof openLiveSession>>;
 
 export async function openLiveSession(setup: LiveSetup) {
-  const { values, environment, roots, sessions, address, log, place, notify } = setup;
+  const { values, environment, roots, sessions, address, log, place } = setup;
   const [root] = roots;
   const sessionId = setup.resume ?? randomUUIDv7();
   await using undo = new AsyncDisposableStack();
@@ -72,17 +72,7 @@ export async function openLiveSession(setup: LiveSetup) {
   // Without --a2a-port, only /remote opens a port, so no client may join without a token.
   const strict = address === undefined || address.strict === true;
   const access = new LiveAccess({ tokens: address?.tokens, trustProxy, strict });
-  const coder = await openCoder({
-    values,
-    environment,
-    roots,
-    sessions,
-    shared,
-    terminal,
-    live: true,
-    logger: log,
-    notify,
-  });
+  const coder = await openCoder({ ...setup, shared, live: true, logger: log });
   undo.defer(() => coder.close());
   const named = values.store !== undefined;
   const store = await openLiveStore({ place, named, sessionId, environment, log });

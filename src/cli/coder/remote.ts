@@ -213,7 +213,7 @@ function allAddresses(): string[] {
 async function primaryAddress(): Promise<string> {
   const [first = ''] = allAddresses();
   // Connecting a UDP socket sends nothing. It only chooses the address.
-  const socket = createSocket('udp4');
+  await using socket = createSocket('udp4');
   try {
     const connected = once(socket, 'connect');
     socket.connect(9, ELSEWHERE);
@@ -223,7 +223,5 @@ async function primaryAddress(): Promise<string> {
   } catch {
     // There is no route to other networks.
     return first;
-  } finally {
-    socket.close();
   }
 }

@@ -17,9 +17,8 @@ import { A2AError, type User } from '../../protocol/index.ts';
 import type { ServeOptions } from '../../server.ts';
 import type { Logger, RequestHandler } from '../../tasks/index.ts';
 import { VERSION } from '../program/product.ts';
-import { sessionList } from './acp-sessions.ts';
+import { sessionList, sessionFor } from './stored-sessions.ts';
 import { seesImages, type OpenedCoder } from './setup.ts';
-import { sessionFor } from './stored-sessions.ts';
 
 const PATH = '/acp';
 /** Maximum number of open sessions, in total and per user. */

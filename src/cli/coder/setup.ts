@@ -1,4 +1,5 @@
 /** Opens the coding agent from flags, settings and environment variables. */
+import type { AcpAuthentication } from '../../acp/index.ts';
 import { reasonOf } from '../../base/index.ts';
 import {
   memorySessions,
@@ -23,12 +24,7 @@ import {
   notices,
   SandboxUnavailable,
 } from '../../coder/index.ts';
-import {
-  type Settings,
-  loadSettings,
-  SettingsError,
-  isTrusted,
-} from '../../coder/settings/index.ts';
+import { type Settings, SettingsError } from '../../coder/settings/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { CODER_FLAGS } from './flags.ts';
 import { localOffer, modelInUse } from './model-choice.ts';
@@ -39,7 +35,7 @@ import { usageError } from '../program/exit.ts';
 import type { Environment, Values } from '../program/flags.ts';
 import { VERSION } from '../program/product.ts';
 import { parseRetention, sessionsFile, type StoreLocation } from '../program/store-location.ts';
-import { ownSettings } from '../program/settings.ts';
+import { ownSettings, settingsFor } from '../program/settings.ts';
 import { note, quoted } from '../program/terminal.ts';
 
 const DAY_MS = 86_400_000;
@@ -114,7 +110,7 @@ export async function openCoder(setup: CoderSetup) {
   try {
     const config = configFolder(environment);
     const notes: string[] = [];
-    const settings = await settingsFor(config, roots, notes);
+    const settings = await settingsOf(environment, roots, notes);
     const { providers } = settings;
     hideVariables(keyVariablesOf(providers));
     hideOwnSecrets();
@@ -227,19 +223,15 @@ function terminalModes(
 }
 
 /** Loads the user's settings. Adds the workspace's settings if there is only one workspace and it is trusted. */
-async function settingsFor(
-  config: string,
+async function settingsOf(
+  environment: Environment,
   roots: readonly string[],
   notes: string[],
 ): Promise<Settings> {
   let loaded: Settings = {};
   for (const workspace of roots) {
-    const trusted = await isTrusted(config, workspace);
-    const { settings, untrusted, ignored } = await loadSettings({
-      configFolder: config,
-      workspace,
-      trusted: trusted && roots.length === 1,
-    });
+    const found = await settingsFor(workspace, environment, { isOnly: roots.length === 1 });
+    const { settings, untrusted, ignored, trusted } = found;
     loaded = settings;
     notes.push(...ignored.filter((line) => !notes.includes(line)));
     if (untrusted !== undefined && !trusted) {
@@ -268,4 +260,38 @@ export function seesImages(model: string): boolean {
 
 export function tellNotes({ notes }: Pick<OpenedCoder, 'notes'>): void {
   for (const line of notes) note(line);
+}
+
+/**
+ * Returns the authentication method of `parley acp`: API keys of models are read from environment variables. The registry
+ * of ACP agents requires an authentication method. Editors rarely use it, because the offline model works without a key.
+ * `model` is the model that sessions use.
+ */
+export function acpAuthentication(model: string, environment: Environment): AcpAuthentication {
+  return {
+    methods: [
+      {
+        id: 'environment',
+        name: 'API key in the environment',
+        description:
+          'Set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY for parley acp, for example in the settings of the editor, and start the agent again. Without a key, the offline model answers, which understands only a few simple requests.',
+      },
+    ],
+    authenticate() {
+      try {
+        resolveModel(model, { env: environment, checkKey: true });
+        return undefined;
+      } catch (error) {
+        if (error instanceof ModelError) return error.message;
+        throw error;
+      }
+    },
+  };
+}
+
+/** Returns whether a session could not be opened because the key of its model is missing. */
+export function isMissingKey(error: unknown): boolean {
+  return (
+    error instanceof Error && error.cause instanceof ModelError && error.cause.code === 'no-key'
+  );
 }

@@ -54,14 +54,12 @@ async function run(settings: Settings): Promise<number> {
   const place = storeLocation(values, environment, 'coder');
   const [
     { serveAcp, stdioStream },
-    { modelName, openSessions, seesImages },
+    { acpAuthentication, isMissingKey, modelName, openSessions, seesImages },
     { acpSessions },
-    { acpAuthentication, isMissingKey },
   ] = await Promise.all([
     import('../../acp/index.ts'),
     import('../coder/setup.ts'),
-    import('../coder/acp-sessions.ts'),
-    import('../coder/acp-authentication.ts'),
+    import('../coder/stored-sessions.ts'),
   ]);
   await using open = new AsyncDisposableStack();
   open.defer(() => log.flush());

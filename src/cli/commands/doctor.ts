@@ -4,8 +4,7 @@ import {
   constants,
   existsSync,
   mkdirSync,
-  mkdtempSync,
-  rmSync,
+  mkdtempDisposableSync,
   statSync,
 } from 'node:fs';
 import { once } from 'node:events';
@@ -93,25 +92,18 @@ function checkFolder(folder: string): Finding {
 async function checkSqlite(folder: string): Promise<Finding> {
   const fix = 'use --store memory, or set PARLEY_HOME to a local disk';
   if (!existsSync(folder)) return broken(`not checked, because there is no data folder: ${fix}`);
-  let place: string | undefined;
   try {
     const { DatabaseSync } = await import('node:sqlite');
-    place = mkdtempSync(path.join(folder, 'doctor-'));
-    const database = new DatabaseSync(path.join(place, 'test.db'));
-    try {
-      const mode = database.prepare('PRAGMA journal_mode = WAL').get();
-      database.exec('CREATE TABLE test (a); INSERT INTO test VALUES (1)');
-      const version = database.prepare('SELECT sqlite_version() AS version').get();
-      return mode?.['journal_mode'] === 'wal'
-        ? ok(`${String(version?.['version'])}, with WAL`)
-        : broken(`no write-ahead log in ${folder}: ${fix}`);
-    } finally {
-      database.close();
-    }
+    using place = mkdtempDisposableSync(path.join(folder, 'doctor-'));
+    using database = new DatabaseSync(path.join(place.path, 'test.db'));
+    const mode = database.prepare('PRAGMA journal_mode = WAL').get();
+    database.exec('CREATE TABLE test (a); INSERT INTO test VALUES (1)');
+    const version = database.prepare('SELECT sqlite_version() AS version').get();
+    return mode?.['journal_mode'] === 'wal'
+      ? ok(`${String(version?.['version'])}, with WAL`)
+      : broken(`no write-ahead log in ${folder}: ${fix}`);
   } catch (error) {
     return broken(`${reasonOf(error)}: ${fix}`);
-  } finally {
-    if (place !== undefined) rmSync(place, { recursive: true, force: true });
   }
 }
 

@@ -28,16 +28,15 @@ import {
   SERVER_FLAGS,
   untilSignal,
   warnUnencrypted,
+  serverSigning,
 } from '../program/server-process.ts';
 import {
   parseRetention,
-  LEASE_FLAG,
   openStore,
   storeFailure,
   storeLocation,
   storeProblem,
 } from '../program/store-location.ts';
-import { serverSigning } from '../program/signing.ts';
 import { complain, note, quoted } from '../program/terminal.ts';
 import { readTls, reloadTls } from '../program/tls.ts';
 
@@ -60,7 +59,6 @@ const FLAGS = {
     'S',
     'Where to store tasks: memory, sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE. By default in the data folder. Keys and model cards are stored next to the tasks, or in the same database.',
   ),
-  lease: LEASE_FLAG,
   ...SERVER_FLAGS,
   'allow-network': listOption(
     'CIDR',

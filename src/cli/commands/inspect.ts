@@ -1,4 +1,9 @@
 /** `parley inspect`: opens the inspector of an agent in a browser. */
+import { consoleRoutes } from '../../console/index.ts';
+import { type AgentRelayOptions, inspectorRoutes } from '../../console/inspector/index.ts';
+import { LiveAccess, ticketRoute } from '../../live/index.ts';
+import { serve } from '../../serve.ts';
+import { createAgent, type Logger } from '../../tasks/index.ts';
 import { openBrowser } from '../program/browser.ts';
 import { defineCommand } from '../program/command.ts';
 import { option, toggle } from '../program/flags.ts';
@@ -8,7 +13,6 @@ import { VERSION } from '../program/product.ts';
 import { untilSignal } from '../program/server-process.ts';
 import { bold, cyan, dim, say, sayJson, word } from '../program/terminal.ts';
 import { CONNECTION_FLAGS, targetOf } from '../remote/connection.ts';
-import { inspectorServer } from '../remote/inspector-server.ts';
 
 const { header, token, 'trusted-origin': trustedOrigin } = CONNECTION_FLAGS;
 
@@ -60,3 +64,33 @@ export default defineCommand({
     return code;
   },
 });
+
+/**
+ * Returns the server, which has the page and its API, and the function `linkAt`. `linkAt(url)` returns a new link to the page of the server, where
+ * `url` is the server's address. The link works once.
+ */
+export function inspectorServer(target: AgentRelayOptions, logger: Logger) {
+  const access = new LiveAccess({
+    strict: true,
+    renewal: 'start parley inspect again to get a new link',
+  });
+  const server = serve(inspector, {
+    logger,
+    push: false,
+    authenticate: access.authenticate,
+    routes: [
+      ...consoleRoutes({ inspector: true }),
+      ticketRoute(access),
+      ...inspectorRoutes(target),
+    ],
+  });
+  return { server, linkAt: (url: string) => `${url}/console#ticket=${access.issueTicket([])}` };
+}
+
+/** The agent of the server. It only answers that this is the server of `parley inspect`. */
+const inspector = createAgent(
+  { name: 'Parley inspector', description: 'Serves the page of parley inspect', version: VERSION },
+  async function* () {
+    yield 'This is the server of parley inspect. Open its link in a browser.';
+  },
+);

@@ -11,14 +11,11 @@ import { usageError } from '../program/exit.ts';
 import { listOption, option, toggle, wholeNumber, publicUrl } from '../program/flags.ts';
 import { DEFAULT_HOST, listenOn, portNumber, grpcOptions } from '../program/listen.ts';
 import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
-import { parseRetention, LEASE_FLAG, openStore, storeLocation } from '../program/store-location.ts';
-import { serverSigning } from '../program/signing.ts';
-import { note } from '../program/terminal.ts';
-import { readTls, reloadTls } from '../program/tls.ts';
-import { serverTracer, TRACING_VARIABLES } from '../program/tracing.ts';
-import { TRUST_PROXY_FLAG } from '../program/tls-flags.ts';
-import { DEFAULT_PORT } from '../program/product.ts';
+import { parseRetention, openStore, storeLocation } from '../program/store-location.ts';
 import {
+  serverSigning,
+  serverTracer,
+  TRACING_VARIABLES,
   announce,
   DRAIN_MS,
   networks,
@@ -27,6 +24,10 @@ import {
   untilSignal,
   warnUnencrypted,
 } from '../program/server-process.ts';
+import { note } from '../program/terminal.ts';
+import { readTls, reloadTls } from '../program/tls.ts';
+import { TRUST_PROXY_FLAG } from '../program/tls-flags.ts';
+import { DEFAULT_PORT } from '../program/product.ts';
 
 const FLAGS = {
   agent: option(
@@ -48,7 +49,6 @@ const FLAGS = {
     'S',
     'Where to store tasks and sessions: memory, sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE. By default in the data folder.',
   ),
-  lease: LEASE_FLAG,
   ...SERVER_FLAGS,
   retention: {
     ...SERVER_FLAGS.retention,
@@ -220,11 +220,10 @@ async function pickAgent(name: string, settings: Settings, log: ServerLog): Prom
   if (name === 'coder') return (await import('../coder/server.ts')).serveCoder(settings, log);
   const small = Object.hasOwn(SMALL_AGENTS, name) ? SMALL_AGENTS[name] : undefined;
   if (small) return { ...(await small()), ...(await open(name)) };
-  const { isFrameworkAgent, loadAgentFile } = await import('../agents/agent-file.ts');
+  const { bridge, isFrameworkAgent, loadAgentFile } = await import('../agents/agent-file.ts');
   const { agent, file, storeName } = await loadAgentFile(name);
   const { place, store } = await open(storeName);
   if (!isFrameworkAgent(agent)) return { agent, store };
-  const { bridge } = await import('../agents/framework-agent.ts');
   try {
     const bridged = await bridge(agent, { file, model: values.model, environment, place });
     return { ...bridged, store };

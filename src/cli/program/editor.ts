@@ -1,7 +1,7 @@
 /** Edits a text in the user's editor: $VISUAL, $EDITOR, or vi. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtempDisposable, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Environment } from './flags.ts';
@@ -13,17 +13,13 @@ import { isWindows } from '../../base/system/index.ts';
  */
 export function personsEditor(environment: Environment) {
   return async (text: string, fileName: string): Promise<string | undefined> => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'parley-edit-'));
-    try {
-      const file = path.join(folder, path.basename(fileName) || 'text');
-      await writeFile(file, text, { mode: 0o600 });
-      const command = environment['VISUAL'] || environment['EDITOR'] || 'vi';
-      if ((await runEditor(command, file)) !== 0) return undefined;
-      const saved = await readFile(file, 'utf8');
-      return saved === text ? undefined : saved;
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
+    await using folder = await mkdtempDisposable(path.join(tmpdir(), 'parley-edit-'));
+    const file = path.join(folder.path, path.basename(fileName) || 'text');
+    await writeFile(file, text, { mode: 0o600 });
+    const command = environment['VISUAL'] || environment['EDITOR'] || 'vi';
+    if ((await runEditor(command, file)) !== 0) return undefined;
+    const saved = await readFile(file, 'utf8');
+    return saved === text ? undefined : saved;
   };
 }
 

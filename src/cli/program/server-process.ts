@@ -1,15 +1,23 @@
-/** Code that the server commands share: flags, the ready line, and the end of the process. */
+/** Code that the server commands share: flags, signing keys, spans, the ready line, and the end of the process. */
+import path from 'node:path';
+import { isExposed } from '../../base/files/index.ts';
+import {
+  openSigningKeys,
+  readSigningKeys,
+  SigningKeyError,
+  type SigningKeys,
+} from '../../base/signing/index.ts';
 import type { TaskStore } from '../../tasks/index.ts';
 import { networkGuard } from '../../base/net/index.ts';
 import type { Listening } from '../../server.ts';
-import { isLoopback, reasonOf } from '../../base/index.ts';
+import { isLoopback, reasonOf, systemCode } from '../../base/index.ts';
 import { usageError } from './exit.ts';
-import { choice, option, toggle } from './flags.ts';
+import { choice, type Environment, option, toggle } from './flags.ts';
+import { dataFolder } from './folders.ts';
 import { GRPC_FLAGS } from './listen.ts';
 import type { ServerLog } from './log.ts';
 import { onProcessEnd } from './process-end.ts';
 import { VERSION } from './product.ts';
-import { RETENTION_FLAG } from './store-location.ts';
 import { TLS_FLAGS } from './tls-flags.ts';
 import { bold, cyan, dim, note, say, sayJson } from './terminal.ts';
 
@@ -17,12 +25,19 @@ import { bold, cyan, dim, note, say, sayJson } from './terminal.ts';
 export const DRAIN_MS = 10_000;
 
 export const SERVER_FLAGS = {
+  lease: option(
+    'SECONDS',
+    'With --store postgres://…: if this server does not respond for this long, other servers take over its tasks; 10 by default.',
+  ),
   durability: choice(
     'D',
     ['normal', 'full'],
     'normal (the default): data survives a crash of the process; full: data also survives a crash of the machine.',
   ),
-  retention: RETENTION_FLAG,
+  retention: option(
+    'R',
+    'How long finished tasks are kept: an age such as 30d or 12h, a maximum size of the store such as 2GB, or both. Without an age, it is 30d. Without a size, it is 2GB, or unlimited in PostgreSQL. The oldest tasks are removed first. With off, tasks are kept for ever.',
+  ),
   'public-url': option('URL', 'The public address of this server, for agent cards.'),
   'sign-key': option(
     'FILE',
@@ -54,6 +69,64 @@ export function warnUnencrypted(
     { host },
     'the traffic of this server is not encrypted, so others in the network can read it: add --tls-cert and --tls-key',
   );
+}
+
+const SIGNING_KEY_FILE = 'signing-key.pem';
+
+export interface SigningSetup {
+  /** The value of `--sign-key`. */
+  readonly file?: string | undefined;
+  /** Whether the server keeps its tasks in memory. If so, and without `file`, the key is not stored either. */
+  readonly memory: boolean;
+  readonly environment: Environment;
+  readonly log: ServerLog;
+}
+
+/** Returns the `signing` option of `serve`. The result is empty if the server makes a new key for this process. */
+export function serverSigning({ file, memory, environment, log }: SigningSetup): {
+  readonly signing?: SigningKeys;
+} {
+  const used = (keyFile: string, signing: SigningKeys) => {
+    if (isExposed(keyFile)) {
+      log.warn(
+        {},
+        `other users have access to ${keyFile}, which has the private key of this server: run chmod 600 ${keyFile}`,
+      );
+    }
+    return { signing };
+  };
+  try {
+    if (file !== undefined) return used(file, readSigningKeys(file));
+    if (memory) return {};
+    const own = path.join(dataFolder(environment), SIGNING_KEY_FILE);
+    return used(own, openSigningKeys(own));
+  } catch (error) {
+    if (!(error instanceof SigningKeyError)) throw error;
+    if (file !== undefined) throw usageError(`--sign-key ${error.message}`, { cause: error });
+    if (systemCode(error.cause) === undefined) {
+      const next = 'restore the file, or delete it to get a new key';
+      throw usageError(`${error.message}; ${next}`, { cause: error });
+    }
+    log.warn(
+      {},
+      `the signing key cannot be read or created (${error.message}). This start uses a new key. It signs webhooks, but no cards, so clients that verify the card refuse it: set PARLEY_HOME to a folder that this user may write, or set --sign-key`,
+    );
+    return {};
+  }
+}
+
+/** Help for the variables that turn on spans. */
+export const TRACING_VARIABLES = {
+  OTEL_EXPORTER_OTLP_ENDPOINT:
+    'The collector for spans, for example http://localhost:4318. If neither this variable nor OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set, no spans are sent.',
+} as const;
+
+/** Returns the tracer of `parley serve`, or undefined if tracing is off. The exporter is loaded only if it is used. */
+export async function serverTracer(environment: Environment, logger: Pick<ServerLog, 'warn'>) {
+  if (!Object.keys(environment).some((name) => name.startsWith('OTEL_'))) return undefined;
+  const { createTracer, tracingOptions } = await import('../../base/tracing/export/index.ts');
+  const options = tracingOptions({}, environment);
+  return options && createTracer(options, { logger, service: 'parley', version: VERSION });
 }
 
 export interface Announcement {

@@ -8,10 +8,21 @@ export async function ownSettings(environment: Environment): Promise<Settings> {
   return (await loadSettings({ configFolder: configFolder(environment), trusted: false })).settings;
 }
 
-/** Returns the settings for a folder. The settings in the folder itself are used only if the folder is trusted. */
-export async function settingsFor(workspace: string, environment: Environment) {
+/**
+ * Returns the settings for a folder. The settings in the folder itself are used only if the folder is trusted, and the
+ * agent works in no other folder.
+ */
+export async function settingsFor(
+  workspace: string,
+  environment: Environment,
+  { isOnly = true } = {},
+) {
   const config = configFolder(environment);
   const trusted = await isTrusted(config, workspace);
-  const loaded = await loadSettings({ configFolder: config, workspace, trusted });
+  const loaded = await loadSettings({
+    configFolder: config,
+    workspace,
+    trusted: trusted && isOnly,
+  });
   return { ...loaded, config, trusted };
 }

@@ -8,7 +8,7 @@ import type { StoreError } from '../../base/index.ts';
 import type { Retention, TaskStore } from '../../tasks/index.ts';
 import { dataFolder, secretKeyOptions } from './folders.ts';
 import { ExitError, usageError } from './exit.ts';
-import { type Environment, option, wholeNumber } from './flags.ts';
+import { type Environment, wholeNumber } from './flags.ts';
 import type { ServerLog } from './log.ts';
 
 export type StoreLocation =
@@ -31,12 +31,6 @@ export interface StoreFlags {
 const LEASE = { min: 1, max: 3600 };
 const STORES = 'memory, sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE';
 const OTHER_STORE = 'use --store memory or --store sqlite:PATH';
-
-/** The flag for servers that share a database with other nodes. */
-export const LEASE_FLAG = option(
-  'SECONDS',
-  'With --store postgres://…: if this server does not respond for this long, other servers take over its tasks; 10 by default.',
-);
 
 /** Returns the file with the sessions of the agent whose tasks are in `storeFile`. */
 export function sessionsFile(storeFile: string): string {
@@ -138,11 +132,6 @@ export function storeProblem(error: StoreError): ExitError {
 
 const RETENTION_FORMAT =
   'an age such as 30d or 12h, a size such as 2GB or 500MB, both (30d,2GB), or off';
-
-export const RETENTION_FLAG = option(
-  'R',
-  'How long finished tasks are kept: an age such as 30d or 12h, a maximum size of the store such as 2GB, or both. Without an age, it is 30d. Without a size, it is 2GB, or unlimited in PostgreSQL. The oldest tasks are removed first. With off, tasks are kept for ever.',
-);
 
 const AGES: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };
 const SIZES: Readonly<Record<string, number>> = { kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12 };

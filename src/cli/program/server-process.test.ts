@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { serverSigning, type SigningSetup } from './signing.ts';
+import { serverSigning, type SigningSetup } from './server-process.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'parley-signing-'));
 after(() => rmSync(folder, { recursive: true }));

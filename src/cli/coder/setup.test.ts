@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { acpAuthentication } from './acp-authentication.ts';
+import { acpAuthentication } from './setup.ts';
 
 const authenticate = (model: string, environment = {}) =>
   acpAuthentication(model, environment).authenticate('environment');
