@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Agent } from '../agent.ts';
 import { customAgent } from './custom.ts';
 import { llmAgent } from './llm.ts';
-import { parallelAgent } from './parallel.ts';
+import { parallelAgent } from './workflow.ts';
 import { functionCalls, functionResponses, contentText } from '../content.ts';
 import { delegatedIn } from '../delegated.ts';
 import type { Event } from '../event.ts';

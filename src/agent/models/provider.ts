@@ -27,8 +27,8 @@ import {
   type ModelRequest,
   type WebSource,
 } from '../model.ts';
-import { callOptions, callOptionsV3 } from './prompt.ts';
-import type { ProviderTool } from './provider-tool.ts';
+import { isCount } from './pieces.ts';
+import { callOptions, callOptionsV3, type ProviderTool } from './prompt.ts';
 import { withRetry, type ModelRetryOptions } from './retry.ts';
 import { startTimeouts, totalTimeout, type TimeoutOptions } from './timeouts.ts';
 import { cutOff, refusesContent, type ErrorSource } from './vendor-error.ts';
@@ -370,11 +370,6 @@ function base64(data: Extract<StreamPart, { type: 'file' }>['data']): string | U
   if (typeof data === 'string') return data;
   if (data instanceof Uint8Array) return Buffer.from(data).toString('base64');
   return data.type === 'url' ? data.url : base64(data.data);
-}
-
-/** Returns whether a vendor's token count is valid. The check is needed, because budgets depend on the count. */
-export function isCount(value: number | undefined): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
 /** Returns the token counts, or an empty object if the vendor sent no counts or invalid counts. */
