@@ -7,7 +7,6 @@
 export type { JsonObject, JsonValue, MaybePromise } from '../base/index.ts';
 export type { Agent, ChildOptions, RunContext } from './agent.ts';
 export * from './agents/custom.ts';
-export type { Instruction } from './agents/instruction.ts';
 export * from './agents/llm.ts';
 export * from './agents/workflow.ts';
 export type { ArtifactContent, Artifacts, ArtifactStore } from './artifact.ts';
@@ -18,7 +17,6 @@ export * from './content.ts';
 export { delegatedIn, isDelegatedSession, type DelegatedEvent } from './delegated.ts';
 export { RunError, type RunErrorCode } from './errors.ts';
 export * from './event.ts';
-export type { AnswerInbox } from './inbox.ts';
 export * from './model.ts';
 export { offlineModel } from './models/offline.ts';
 export type { ProviderTool } from './models/prompt.ts';

@@ -16,7 +16,7 @@ import { DONE, firstResult, type RunScope } from '../run/run-context.ts';
 import type { Asks, OpenCall } from '../run/run-index.ts';
 import { toolServices } from '../run/run.ts';
 import { declined, isDeclined, outcomeUnknown } from '../run/stopped-calls.ts';
-import { storedEvents } from '../run/stored-events.ts';
+import { storedEvents } from '../run/open-run.ts';
 import { runTool } from '../spans.ts';
 import { toJson } from '../storage-error.ts';
 import { failedResponse, ToolError, type ToolErrorType } from '../tool-error.ts';
