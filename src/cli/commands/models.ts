@@ -2,7 +2,7 @@
 import { offered, reachableServers } from '../../agent/internal/index.ts';
 import { allServers } from '../../agent/providers/index.ts';
 import { CODER_VARIABLES } from '../coder/flags.ts';
-import { modelInUse } from '../coder/model-in-use.ts';
+import { modelInUse } from '../coder/model-choice.ts';
 import { defineCommand } from '../program/command.ts';
 import { settingsFor } from '../program/settings.ts';
 import { usageError } from '../program/exit.ts';

@@ -34,9 +34,8 @@ import { option, toggle, publicUrl } from '../program/flags.ts';
 import { TLS_FLAGS, TRUST_PROXY_FLAG } from '../program/tls-flags.ts';
 import { createLog, LOG_FILE, LOG_LEVEL_HELP } from '../program/log.ts';
 import { onProcessEnd } from '../program/process-end.ts';
-import { parseRetention } from '../program/retention.ts';
+import { parseRetention, type StoreLocation, storeLocation } from '../program/store-location.ts';
 import { openHistory } from '../coder/prompt-history.ts';
-import { type StoreLocation, storeLocation } from '../program/store-location.ts';
 import { note } from '../program/terminal.ts';
 import { chosenTheme, PLAIN_FLAG, THEME_FLAG } from '../program/theme.ts';
 import { onlyWorkspaceFolder } from '../program/workspace-folder.ts';
@@ -142,12 +141,10 @@ async function run(settings: Settings): Promise<number> {
       place,
       sessions,
       address,
-      joinable: true,
       terminal: true,
       tls: readTls(),
       publicUrl: proxy,
       trustProxy: values['trust-proxy'],
-      offersLocal: true,
       log,
       notify,
       resume: chosen?.id,
@@ -247,19 +244,16 @@ async function tlsReader(values: Settings['values']): Promise<() => TlsPair | un
   return () => readTls(values);
 }
 
-interface Resumed {
-  readonly id: string;
-  /** The folder in which the session works. */
-  readonly root: string;
-}
-
-/** Returns the session that the user named, chose or continues. Returns undefined to start a new session. */
+/**
+ * Returns the session that the user named, chose or continues, and the folder in which it works. Returns undefined to
+ * start a new session.
+ */
 async function choose(
   { values: { resume = '', plain, workspace, continue: continues } }: Settings,
   here: string,
   place: StoreLocation,
   theme: string | undefined,
-): Promise<Resumed | undefined> {
+) {
   const [{ pickSession }, { openSessions }, { findSession, folderToResume, recentSessions }] =
     await Promise.all([
       import('../../tui/index.ts'),

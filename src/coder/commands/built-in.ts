@@ -8,7 +8,7 @@ import type { Tool } from '../../agent/index.ts';
 import { compact, runScopeOf } from '../../agent/internal/index.ts';
 import { approvalLine, approvalsIn } from '../approval/approvals.ts';
 import type { McpOverview } from '../session/mcp-tools.ts';
-import { compactionFailed } from '../session/notices.ts';
+import { notices } from '../session/notices.ts';
 import { APP } from '../session/workspace-agent.ts';
 import { TODO_KEY } from '../tools/todo.ts';
 import { approvalCommand } from './approval.ts';
@@ -65,7 +65,7 @@ const compressCommand: CoderCommand = {
     const made = await compact(runScopeOf(run), model, view, {
       atTokens: 0,
       keepEvents: 0,
-      onFailure: (error) => agent.notify(compactionFailed(error)),
+      onFailure: (error) => agent.notify(notices.compactionFailed(error)),
     });
     if (made === 'failed')
       throw new CommandError('The model returned no summary; try again later.');

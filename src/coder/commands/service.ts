@@ -34,7 +34,7 @@ import { policyOf } from '../approval/guard.ts';
 import { SHELL_TOOL } from '../approval/policy.ts';
 import { mentionsIn, messageContext } from '../session/context.ts';
 import { isQuoted } from '../approval/quoted.ts';
-import { ignoredFile } from '../session/notices.ts';
+import { notices } from '../session/notices.ts';
 import type { ToolCallRequest } from '../session/opening-calls.ts';
 import { sessionOwner } from '../session/session-owner.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
@@ -137,7 +137,7 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
     for (const problem of problems) {
       if (!agent || told.get(problem)) continue;
       told.set(problem, true);
-      agent.notify(ignoredFile(problem));
+      agent.notify(notices.ignoredFile(problem));
     }
     return commands;
   }

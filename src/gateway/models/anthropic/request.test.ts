@@ -9,7 +9,7 @@ import { decodeCarried, encodeCarried } from '../vendor-api/carried.ts';
 const base = { model: 'm', max_tokens: 4096, messages: [{ role: 'user', content: 'Hello' }] };
 
 function converted(more: object) {
-  return messagesRequest(MessagesBody.parse({ ...base, ...more }));
+  return messagesRequest(MessagesBody.parse({ ...base, ...more }), { strict: true });
 }
 
 describe('A request of a client of Anthropic', () => {

@@ -7,6 +7,7 @@ import type { JsonObject } from '../../../base/index.ts';
 import type { Content, ContentPart, ModelRequest, ToolDeclaration } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import {
+  type Conversion,
   invalidField,
   isFilled,
   isSet,
@@ -44,13 +45,18 @@ const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
 /** The start of a text that Claude Code sends to Anthropic before its prompt. It is not part of the prompt. */
 const BILLING = 'x-anthropic-billing-header:';
 
-/** Converts the request. Throws `invalidParams` with the name of a field that other providers cannot process. */
-export function messagesRequest(body: MessagesBody): ModelRequest {
-  if (body.max_tokens === 0) throw invalidField('max_tokens', 'only models of Anthropic support 0');
+/**
+ * Converts the request. With `strict`, throws `invalidParams` with the name of a field that other providers cannot
+ * process. Otherwise converts only the fields that determine the number of tokens.
+ */
+export function messagesRequest(body: MessagesBody, { strict }: Conversion): ModelRequest {
+  if (strict && body.max_tokens === 0)
+    throw invalidField('max_tokens', 'only models of Anthropic support 0');
+  const limited = { ...inputOf(body, { strict }), maxOutputTokens: body.max_tokens };
+  if (!strict) return limited;
   const { temperature, top_p: topP, top_k: topK, stop_sequences: stop } = body;
   return {
-    ...inputOf(body, { strict: true }),
-    maxOutputTokens: body.max_tokens,
+    ...limited,
     ...(temperature !== DEFAULT_TEMPERATURE && setFields({ temperature })),
     ...setFields({ topP, topK }),
     ...(isSet(stop) && stop.length > 0 && { stop }),
@@ -78,7 +84,7 @@ function thinkingOf({
  * Converts the fields that determine the input tokens. Without `strict`, a block that cannot be converted becomes a
  * data part. This is accurate enough to estimate the tokens of a request that is relayed to Anthropic.
  */
-export function inputOf(body: CountBody, { strict }: { readonly strict: boolean }): ModelRequest {
+export function inputOf(body: CountBody, { strict }: Conversion): ModelRequest {
   const refused = strict ? ONLY_ANTHROPIC.find((field) => isFilled(body[field])) : undefined;
   if (refused !== undefined) throw invalidField(refused, 'only models of Anthropic support it');
   const system = plainText(body.system ?? '');

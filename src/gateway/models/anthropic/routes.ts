@@ -1,13 +1,12 @@
 /**
  * Anthropic's Messages API: `/v1/messages` and `/v1/messages/count_tokens`. A provider of the type `anthropic` usually
- * gets the client's own request. Otherwise the request and the answer are converted (vendor-api/own-providers.ts).
+ * gets the client's own request. Otherwise the request and the answer are converted (vendor-api/vendor-api.ts).
  */
 import * as z from 'zod';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
 import { tokenCounter } from '../token-count.ts';
-import type { Prepared } from '../vendor-api/own-providers.ts';
 import { MODEL_ROUTE, streamAnswers } from '../vendor-api/route.ts';
-import type { VendorApi } from '../vendor-api/vendor-api.ts';
+import type { Prepared, VendorApi } from '../vendor-api/vendor-api.ts';
 import { namedEvent } from '../vendor-api/answer.ts';
 import { headOf, messageFrames, completeMessage } from './answer.ts';
 import { errorAnswer, errorBody, newRequestId } from './error.ts';
@@ -25,9 +24,7 @@ export function anthropicRoutes({ api }: { readonly api: VendorApi }): readonly 
       headOf(body, tokenCounter(target.candidates).prompt(request));
     const answer = await api.answer(input, {
       model: body.model,
-      exact: () => messagesRequest(body),
-      rough: () => ({ ...inputOf(body, { strict: false }), maxOutputTokens: body.max_tokens }),
-      stream: body.stream === true,
+      request: (strict) => messagesRequest(body, { strict }),
       hasTools: hasTools(body),
       relay: messagesRelay(body, input),
       whole: (chunks, asked) => completeMessage(head(asked), chunks),

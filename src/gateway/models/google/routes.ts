@@ -1,6 +1,6 @@
 /**
  * Google's Gemini API: `/v1beta/models`. A provider of the type `google` usually gets the client's own request.
- * Otherwise the request and the answer are converted (vendor-api/own-providers.ts).
+ * Otherwise the request and the answer are converted (vendor-api/vendor-api.ts).
  */
 import * as z from 'zod';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
@@ -16,7 +16,7 @@ import {
   ModelsQuery,
 } from './model-list.ts';
 import { countRelay, generateRelay } from './relay.ts';
-import { checkRequest, generateRequest, hasTools, inputOf, roughRequest } from './request.ts';
+import { checkRequest, generateRequest, hasTools, inputOf } from './request.ts';
 import { CountAnswer, CountBody, GenerateAnswer, GenerateBody } from './schema.ts';
 import { answersIn, arrayFormat, formatted, sseFormat } from './stream-format.ts';
 
@@ -37,9 +37,7 @@ export function googleRoutes({ models, api }: VendorRoutesOptions): readonly Gat
     const head = headOf(model, thoughts);
     return api.answer(input, {
       model,
-      exact: () => generateRequest(body),
-      rough: () => roughRequest(body),
-      stream,
+      request: (strict) => generateRequest(body, { strict }),
       hasTools: hasTools(body),
       relay: generateRelay({ model, body, stream }),
       whole: (chunks) => completeAnswer(head, chunks),

@@ -41,11 +41,9 @@ export function openaiRoutes({ models, api }: VendorRoutesOptions): readonly Gat
     const includeUsage = body.stream_options?.include_usage === true;
     return api.answer(input, {
       model: body.model,
-      exact: () => chatRequest(body),
-      rough: () => chatRequest(body, { strict: false }),
+      request: (strict) => chatRequest(body, { strict }),
       hasTools: hasTools(body),
       relay: chatRelay(body),
-      stream: body.stream === true,
       whole: (chunks) => completion(head, chunks),
       frames: (chunks) => completionFrames(head, chunks, { includeUsage }),
       failure: (error) => event(errorBody(error)),

@@ -38,9 +38,7 @@ export function responsesRoutes({ api }: { readonly api: VendorApi }): readonly 
     const options = { response, customTools: customTools(body), save };
     return api.answer(input, {
       model: body.model,
-      exact: () => responsesRequest(body, { earlier, strict: true }),
-      rough: () => responsesRequest(body, { earlier, strict: false }),
-      stream: body.stream === true,
+      request: (strict) => responsesRequest(body, { earlier, strict }),
       hasTools: hasTools(body, all),
       relay,
       whole: (chunks) => wholeResponse(chunks, options),
