@@ -71,6 +71,14 @@ export interface Answer {
   readonly words?: string;
 }
 
+/** Supplies answers to a run that is active: `runner.run({ …, inbox })`. */
+export interface AnswerInbox {
+  /** Returns and removes the answer to this question. Returns undefined if there is no answer yet. */
+  take(question: Question): Answer | undefined;
+  /** Calls `arrived` for each new answer until the returned Disposable is disposed. */
+  listen(arrived: () => void): Disposable;
+}
+
 /** A summary that replaces the older part of the conversation. */
 export interface Compaction {
   /** The id of the last event that the summary covers. */

@@ -7,16 +7,8 @@
 export type { JsonObject, JsonValue, MaybePromise } from '../base/index.ts';
 export type { Agent, ChildOptions, RunContext } from './agent.ts';
 export * from './agents/custom.ts';
-export type { Instruction } from './agents/instruction.ts';
 export * from './agents/llm.ts';
-export type { LoopAgent } from './agents/steps.ts';
-export { parallelAgent } from './agents/parallel.ts';
-export {
-  loopAgent,
-  sequentialAgent,
-  type LoopOptions,
-  type WorkflowOptions,
-} from './agents/workflow.ts';
+export * from './agents/workflow.ts';
 export type { ArtifactContent, Artifacts, ArtifactStore } from './artifact.ts';
 export { memoryArtifacts, type MemoryArtifactsOptions } from './artifacts/memory.ts';
 export type { CanceledRun } from './canceled-run.ts';
@@ -25,17 +17,11 @@ export * from './content.ts';
 export { delegatedIn, isDelegatedSession, type DelegatedEvent } from './delegated.ts';
 export { RunError, type RunErrorCode } from './errors.ts';
 export * from './event.ts';
-export type { AnswerInbox } from './inbox.ts';
 export * from './model.ts';
 export { offlineModel } from './models/offline.ts';
-export {
-  fromProvider,
-  type ProviderModel,
-  type ProviderOptions,
-  type VendorOptions,
-} from './models/provider.ts';
+export type { ProviderTool } from './models/prompt.ts';
+export * from './models/provider.ts';
 export type { ModelProvider, ModelProviders } from './models/model-servers.ts';
-export type { ProviderTool } from './models/provider-tool.ts';
 export type { TimeoutOptions } from './models/timeouts.ts';
 export {
   defaultModelName,
@@ -51,17 +37,7 @@ export {
   type ScriptedResponse,
   type ScriptStep,
 } from './models/scripted.ts';
-export type {
-  Callbacks,
-  HookContext,
-  HookResult,
-  ModelAnswer,
-  Plugin,
-  RunInfo,
-  RunOutcome,
-  ToolInvocation,
-  ToolResult,
-} from './plugin.ts';
+export type * from './plugin.ts';
 export { resultOf, type RunResult } from './run/run-result.ts';
 export type { RunLimits } from './run/run.ts';
 export { endRun, type RunEnd } from './run/cancel-run.ts';

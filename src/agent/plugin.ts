@@ -144,24 +144,3 @@ export interface Plugin extends Callbacks {
    */
   afterRun?(outcome: RunOutcome, run: RunInfo): MaybePromise<void>;
 }
-
-/** The hooks of a runner and of one of its agents. */
-export interface Hooks {
-  readonly plugins: readonly Plugin[];
-  readonly callbacks: Callbacks | undefined;
-}
-
-/** Calls the hooks with this name in order, until a hook returns a value. */
-export async function firstResult<Name extends keyof Callbacks, Result>(
-  { plugins, callbacks }: Hooks,
-  name: Name,
-  call: (hook: NonNullable<Callbacks[Name]>) => HookResult<Result>,
-): Promise<Result | undefined> {
-  for (const owner of callbacks === undefined ? plugins : [...plugins, callbacks]) {
-    const hook = owner[name]?.bind(owner);
-    // `bind` loses the hook's exact type, so a cast is needed.
-    const result = hook && (await call(hook as NonNullable<Callbacks[Name]>));
-    if (result) return result;
-  }
-  return undefined;
-}

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Agent } from './agent.ts';
 import { customAgent } from './agents/custom.ts';
-import { parallelAgent } from './agents/parallel.ts';
+import { parallelAgent } from './agents/workflow.ts';
 import { createRunner } from './run/runner.ts';
 import type { SessionStore } from './session.ts';
 import { memorySessions } from './sessions/memory.ts';

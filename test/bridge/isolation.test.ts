@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Agent } from '../../src/agent/agent.ts';
 import { memoryArtifacts } from '../../src/agent/artifacts/memory.ts';
 import { llmAgent } from '../../src/agent/agents/llm.ts';
-import { parallelAgent } from '../../src/agent/agents/parallel.ts';
+import { parallelAgent } from '../../src/agent/agents/workflow.ts';
 import { memorySessions } from '../../src/agent/sessions/memory.ts';
 import { bridge, lastOf, modelOf, send, toolOf } from './support.ts';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, test } from 'node:test';
 import { mcpToolset } from '../../src/agent/index.ts';
-import { requireKnown } from '../../src/agent/models/known-model.ts';
+import { requireKnown } from '../../src/agent/models/model-list.ts';
 import { listModels } from '../../src/agent/models/model-list.ts';
 import { VENDORS } from '../../src/agent/models/vendors.ts';
 import { remoteConnection } from '../../src/bridge/remote/connection.ts';

@@ -20,8 +20,7 @@ import {
   withQuestion,
   WorkDone,
 } from '../delegated.ts';
-import type { Answer, Event, EventError } from '../event.ts';
-import type { AnswerInbox } from '../inbox.ts';
+import type { Answer, Event, EventError, AnswerInbox } from '../event.ts';
 import { FinalText } from '../run/final-text.ts';
 import { AgentTree } from '../run/tree.ts';
 import { surroundingsOf } from '../run/run.ts';

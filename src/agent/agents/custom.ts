@@ -15,7 +15,7 @@ import type { Agent, RunContext } from '../agent.ts';
 import type { Content } from '../content.ts';
 import { RunFailure } from '../errors.ts';
 import type { Event, EventFields } from '../event.ts';
-import { agentOf, type WorkflowOptions } from './workflow.ts';
+import type { WorkflowOptions } from './workflow.ts';
 
 /**
  * The values that a custom agent may yield: a chunk of its answer, the fields of an event, or an event from
@@ -41,33 +41,40 @@ const MAX_TEXT = 32 * 2 ** 20;
  *   const shout = customAgent({ name: 'shout' }, async function* (ctx) { yield contentText(ctx.input).toUpperCase(); });
  */
 export function customAgent(options: CustomAgentOptions, run: CustomAgentFunction): Agent {
-  return agentOf({ ...options, subAgents: options.subAgents ?? [] }, async function* (context) {
-    let text = '';
-    /** The event for chunks. It has the id of the complete event that follows. */
-    let piece = context.event({ partial: true });
-    function whole(): Event {
-      const event = { ...context.event({ content: said(text) }), id: piece.id };
-      text = '';
-      piece = context.event({ partial: true });
-      return event;
-    }
-    for await (const yielded of run(context)) {
-      if (typeof yielded === 'string') {
-        text += yielded;
-        if (text.length > MAX_TEXT) {
-          throw new RunFailure(
-            'text-limit',
-            `the answer of ${options.name} is longer than ${MAX_TEXT} characters`,
-          );
-        }
-        yield { ...piece, content: said(yielded) };
-        continue;
+  const { name, description = '', subAgents = [], callbacks } = options;
+  return {
+    name,
+    description,
+    subAgents,
+    ...(callbacks && { callbacks }),
+    async *run(context) {
+      let text = '';
+      /** The event for chunks. It has the id of the complete event that follows. */
+      let piece = context.event({ partial: true });
+      function whole(): Event {
+        const event = { ...context.event({ content: said(text) }), id: piece.id };
+        text = '';
+        piece = context.event({ partial: true });
+        return event;
       }
-      if (text !== '' && yielded.partial !== true) yield whole();
-      yield isEvent(yielded) ? yielded : context.event(yielded);
-    }
-    if (text !== '') yield whole();
-  });
+      for await (const yielded of run(context)) {
+        if (typeof yielded === 'string') {
+          text += yielded;
+          if (text.length > MAX_TEXT) {
+            throw new RunFailure(
+              'text-limit',
+              `the answer of ${name} is longer than ${MAX_TEXT} characters`,
+            );
+          }
+          yield { ...piece, content: said(yielded) };
+          continue;
+        }
+        if (text !== '' && yielded.partial !== true) yield whole();
+        yield isEvent(yielded) ? yielded : context.event(yielded);
+      }
+      if (text !== '') yield whole();
+    },
+  };
 }
 
 function said(text: string): Content {

@@ -7,26 +7,25 @@
  * the model is called. An answer without tool calls ends the agent's work. Because the state is in the events, any
  * process can resume a run where it stopped.
  */
-import { defined, type JsonObject, type JsonValue } from '../../base/index.ts';
+import { defined, type JsonObject, type JsonValue, type MaybePromise } from '../../base/index.ts';
 import type { z } from 'zod';
 import type { Agent } from '../agent.ts';
+import type { Artifacts } from '../artifact.ts';
 import { compact, type CompactionOptions } from '../run/compaction.ts';
 import { functionCalls, contentText } from '../content.ts';
 import { RunFailure } from '../errors.ts';
 import type { Event } from '../event.ts';
-import { historyOf, type HistoryOptions } from '../run/history.ts';
+import { historyOf, TRANSFER_TOOL, type HistoryOptions } from '../run/history.ts';
 import { ModelError, type Model, type ModelRequest, type ToolDeclaration } from '../model.ts';
 import { resolveModel } from '../models/resolve.ts';
-import type { Callbacks, ModelAnswer } from '../plugin.ts';
+import type { Callbacks, HookContext, ModelAnswer } from '../plugin.ts';
 import { DONE, isFinished, runScopeOf, type RunScope } from '../run/run-context.ts';
 import { RunIndex, Waits, type OpenCall } from '../run/run-index.ts';
-import { isToolset, type Tool, type Toolset } from '../tool.ts';
-import { noModel, type ConversationalAgent } from '../run/tree.ts';
+import { isToolset, type MutableState, type Tool, type Toolset } from '../tool.ts';
+import { isConversational, noModel, type ConversationalAgent } from '../run/tree.ts';
 import { plainSchema } from '../tools/function-tool.ts';
 import { settleCalls } from './calls.ts';
-import { resolveInstruction, type Instruction } from './instruction.ts';
 import { callModel, type CompletedAnswer } from './model-call.ts';
-import { transferText, transferTool } from './transfer.ts';
 
 /** The options of `llmAgent`. */
 export interface LlmAgentOptions {
@@ -267,4 +266,104 @@ function checkToolNames(agent: string, tools: readonly { readonly name: string }
     if (seen.has(name)) throw new TypeError(`${agent} has two tools with the name ${name}`);
     seen.add(name);
   }
+}
+
+/** Returns the tool, or an empty array if there is no agent to transfer to. */
+function transferTool(scope: RunScope): Tool[] {
+  const names = targetsOf(scope).map(({ name }) => name);
+  if (names.length === 0) return [];
+  return [
+    {
+      name: TRANSFER_TOOL,
+      description:
+        'Transfers the conversation to another agent, which continues it instead of you.',
+      parameters: {
+        type: 'object',
+        properties: { agent_name: { type: 'string', enum: names } },
+        required: ['agent_name'],
+        additionalProperties: false,
+      },
+      run({ agent_name: name }, context) {
+        if (typeof name !== 'string' || !names.includes(name)) {
+          throw new Error(`agent_name must be one of: ${names.join(', ')}`);
+        }
+        context.transferTo(name);
+      },
+    },
+  ];
+}
+
+function transferText(scope: RunScope): string {
+  const targets = targetsOf(scope);
+  if (targets.length === 0) return '';
+  const list = targets.map(({ name, description }) => `- ${name}: ${description}`).join('\n');
+  return [
+    `You are the agent ${scope.agent.name}. These other agents can continue the conversation:\n${list}`,
+    `If one of them is better suited to what the user wants, call ${TRANSFER_TOOL} and say nothing else.`,
+  ].join('\n');
+}
+
+function targetsOf({ agent, inner }: RunScope): Agent[] {
+  return isConversational(agent) ? inner.services.tree.transferTargets(agent) : [];
+}
+
+/**
+ * An agent's instruction: a text with placeholders, or a function that returns the text. `{key}` is replaced with a
+ * value of the state, and `{artifact.name}` with the text of an artifact. A missing value is an error. With a question
+ * mark, as in `{key?}` and `{artifact.name?}`, a missing value is an empty text instead. `{{key}}` stands for the literal
+ * text `{key}`.
+ *
+ * Placeholders in inserted values, and in a returned text, are not replaced.
+ */
+export type Instruction = string | ((context: HookContext) => MaybePromise<string>);
+
+const PLACEHOLDER = /\{\{([^{}]*)\}\}|\{(artifact\.)?([A-Za-z_][\w:.-]*)(\?)?\}/g;
+
+async function resolveInstruction(instruction: Instruction, context: HookContext): Promise<string> {
+  return typeof instruction === 'function'
+    ? instruction(context)
+    : fillIn(instruction, context.state, context.artifacts);
+}
+
+async function fillIn(text: string, state: MutableState, artifacts: Artifacts): Promise<string> {
+  let filled = '';
+  let end = 0;
+  for (const match of text.matchAll(PLACEHOLDER)) {
+    const [whole, literal, artifact, name = '', optional] = match;
+    filled += text.slice(end, match.index);
+    end = match.index + whole.length;
+    if (literal !== undefined) {
+      filled += `{${literal}}`;
+      continue;
+    }
+    const value =
+      artifact === undefined ? stateText(state, name) : await artifactText(artifacts, name);
+    if (value === undefined && optional === undefined) throw missing(whole, name, artifact);
+    filled += value ?? '';
+  }
+  return filled + text.slice(end);
+}
+
+function stateText(state: MutableState, key: string): string | undefined {
+  const value = state.get(key);
+  return value === undefined || typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+async function artifactText(artifacts: Artifacts, name: string): Promise<string | undefined> {
+  const content = await artifacts.load(name);
+  if (content === undefined) return undefined;
+  if (content.kind === 'text') return content.text;
+  throw new RunFailure(
+    'instruction',
+    `the instruction uses the artifact ${name}, which is not text`,
+  );
+}
+
+function missing(placeholder: string, name: string, artifact: string | undefined): RunFailure {
+  const what = artifact === undefined ? `the state has no ${name}` : `there is no artifact ${name}`;
+  const optional = placeholder.replace('}', '?}');
+  return new RunFailure(
+    'instruction',
+    `the instruction uses ${placeholder}, but ${what}: set it, or write ${optional}`,
+  );
 }

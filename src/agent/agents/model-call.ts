@@ -12,8 +12,8 @@ import {
   type ModelChunk,
   type ModelRequest,
 } from '../model.ts';
-import { firstResult, type ModelAnswer } from '../plugin.ts';
-import type { RunScope } from '../run/run-context.ts';
+import type { ModelAnswer } from '../plugin.ts';
+import { firstResult, type RunScope } from '../run/run-context.ts';
 import { generate } from '../spans.ts';
 import { messageOf } from '../tool-result.ts';
 

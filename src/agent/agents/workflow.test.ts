@@ -5,8 +5,7 @@ import { contentText } from '../content.ts';
 import { resultOf } from '../run/run-result.ts';
 import { createRunner, type Runner } from '../run/runner.ts';
 import { customAgent } from './custom.ts';
-import { parallelAgent } from './parallel.ts';
-import { loopAgent, sequentialAgent } from './workflow.ts';
+import { loopAgent, parallelAgent, sequentialAgent } from './workflow.ts';
 import { all, at, words } from '../../../test/support/runs.ts';
 
 function says(name: string, say: (context: RunContext) => string = () => name): Agent {

@@ -7,7 +7,7 @@ export { acceptedFile } from '../models/accepted-files.ts';
 export { offlineEmbeddings, type EmbeddingModel } from '../models/embeddings.ts';
 export { serverOf } from '../models/model-servers.ts';
 export { resolveModel, usableModels } from '../models/resolve.ts';
-export { offered, reachableServers } from '../models/reachable.ts';
+export { offered, reachableServers } from '../models/model-list.ts';
 export { mayTryAgain } from '../models/retry.ts';
 export { scriptFromFile } from '../models/scripted.ts';
 export { startTimeouts, type TimeoutOptions, type Timeouts } from '../models/timeouts.ts';

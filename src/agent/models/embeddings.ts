@@ -7,7 +7,8 @@ import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { EmbeddingModelV3, EmbeddingModelV4 } from '@ai-sdk/provider';
 import { ModelError } from '../model.ts';
-import { isCount, type ProviderOptions } from './provider.ts';
+import type { ProviderOptions } from './provider.ts';
+import { isCount } from './pieces.ts';
 import { startTimeouts, totalTimeout } from './timeouts.ts';
 import type { ErrorSource } from './vendor-error.ts';
 

@@ -1,5 +1,6 @@
 /**
- * Asks servers for their models, and for the size of a model's context window. Each server has its own format:
+ * Asks servers for their models, and for the size of a model's context window. Also checks whether a server has a model,
+ * and which servers can be reached. Each server has its own format:
  *
  *   GET  /models                OpenAI, Anthropic, vLLM and most others: `data` with ids; some also list the size
  *   GET  /models                Google: `models` with names such as `models/gemini-3-flash`
@@ -11,8 +12,16 @@
  * The servers are not trusted. The size of their answers is limited, and invalid fields are ignored.
  */
 import * as z from 'zod';
-import { boundedFetch, defined } from '../../base/index.ts';
-import type { ModelServer } from './model-servers.ts';
+import {
+  boundedFetch,
+  defined,
+  nearestNames,
+  reasonOf,
+  shorten,
+  systemCode,
+} from '../../base/index.ts';
+import { ModelError } from '../model.ts';
+import { LOCAL_SERVERS, type ModelServer } from './model-servers.ts';
 import { isWindow } from './too-long.ts';
 
 const MAX_BYTES = 8 * 1024 * 1024;
@@ -24,7 +33,7 @@ const MAX_MODELS = 2000;
 const MAX_SHOWN = 12;
 
 /** One model in the list of a server. */
-export interface ServedModel {
+interface ServedModel {
   readonly id: string;
   readonly contextWindow?: number;
   /** Whether the model is in memory, or undefined if the server does not report it. */
@@ -33,7 +42,7 @@ export interface ServedModel {
   readonly hasTools?: boolean;
 }
 
-export type AskedServer = Pick<ModelServer, 'vendor' | 'baseURL' | 'apiKey' | 'local'>;
+type AskedServer = Pick<ModelServer, 'vendor' | 'baseURL' | 'apiKey' | 'local'>;
 
 /**
  * A model name. Control characters, line breaks and invisible characters are refused, because they could change how the
@@ -220,7 +229,7 @@ async function ask<T>(
 }
 
 /** Sends a request with the server's key. With a body, the method is POST. */
-export function fetchFrom(
+function fetchFrom(
   { vendor, apiKey }: AskedServer,
   url: string,
   signal: AbortSignal,
@@ -237,7 +246,7 @@ export function fetchFrom(
 }
 
 /** The error for a server that answers with an HTTP status other than success. */
-export class ListError extends Error {
+class ListError extends Error {
   readonly status: number;
 
   constructor(status: number) {
@@ -250,7 +259,7 @@ export class ListError extends Error {
  * Returns the address of the list of models. The address of one model is this address, followed by `/` and the name of
  * the model.
  */
-export function modelsAddress({ baseURL }: AskedServer): string {
+function modelsAddress({ baseURL }: AskedServer): string {
   return `${baseURL.replace(/\/$/, '')}/models`;
 }
 
@@ -259,4 +268,131 @@ export function modelsAddress({ baseURL }: AskedServer): string {
  */
 function rootOf({ baseURL }: AskedServer, path: string): string {
   return `${baseURL.replace(/(\/v1)?\/?$/, '')}${path}`;
+}
+
+const KNOWN_TIMEOUT_MS = 5000;
+const MAX_NAMED = 3;
+const MAX_NAME_CHARS = 80;
+
+/** Names that can be used unchanged in the path of a URL. */
+const PLAIN = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[\w.:@/-]{1,200}$/;
+
+/**
+ * Checks whether a vendor has a model. So a misspelled name is refused when it is chosen, and not only at the first
+ * request. Throws a ModelError with similar names if the vendor does not have the model. `prefix` is the vendor's prefix
+ * in model names, and `id` is the vendor's name for the model.
+ *
+ * The name is refused only if the list of models does not contain it. Usually the model itself is requested first, and
+ * the list is read only if this request gets 404. For a server on this machine, and for a name that cannot be used in a
+ * URL, only the list is read. Some servers have no list of models, and some keys are not allowed to read it. Then the
+ * name is accepted, and if it is wrong, the first prompt fails. A model server on this machine must answer with its
+ * list. Otherwise a client that selects a model could make this program send a conversation to another service on the
+ * same port.
+ */
+export async function requireKnown(
+  { prefix, id }: { readonly prefix: string; readonly id: string },
+  server: AskedServer,
+  signal: AbortSignal,
+): Promise<void> {
+  const { baseURL, local } = server;
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(KNOWN_TIMEOUT_MS)]);
+  let names: readonly string[];
+  try {
+    if (local === undefined && PLAIN.test(id)) {
+      const found = await fetchFrom(server, `${modelsAddress(server)}/${id}`, limited);
+      await found.body?.cancel();
+      if (found.status !== 404) return;
+    }
+    names = (await listModels(server, limited)).map((model) => model.id);
+  } catch {
+    signal.throwIfAborted();
+    if (local === undefined) return;
+    const { title, start } = LOCAL_SERVERS[local];
+    const message = `${title} does not answer at ${baseURL}: start it (${start}), or use another model`;
+    throw new ModelError('unreachable', message);
+  }
+  // Ollama adds the tag `latest` to names without a tag.
+  if ([id, `${id}:latest`].some((name) => names.includes(name))) return;
+  if (names.length === 0 && local === undefined) return;
+  const near = nearestNames(id, names, { maxDistance: (name) => Math.max(3, name.length / 3) })
+    .slice(0, MAX_NAMED)
+    .map((name) => `${prefix}:${name}`);
+  const hint =
+    near.length === 0 ? `${prefix} has no such model` : `did you mean ${near.join(', ')}?`;
+  const given = JSON.stringify(`${prefix}:${shorten(id, MAX_NAME_CHARS)}`);
+  throw new ModelError('not-found', `unknown model ${given}: ${hint}`);
+}
+
+export interface ReachableServer {
+  readonly prefix: string;
+  readonly baseURL: string;
+  /** The models that the server lists, and its models in the settings. Empty if the server cannot be used. */
+  readonly models: readonly ServedModel[];
+  /** The reason why the server cannot be used or did not list its models, in one line. */
+  readonly problem?: string;
+}
+
+/** Asks all servers at the same time. Rejects only if the signal is aborted. */
+export async function reachableServers(
+  servers: readonly ModelServer[],
+  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+): Promise<ReachableServer[]> {
+  const limit = AbortSignal.timeout(timeoutMs);
+  const within = signal ? AbortSignal.any([signal, limit]) : limit;
+  return Promise.all(
+    servers.map(async (server): Promise<ReachableServer> => {
+      const { prefix, baseURL } = server;
+      const problem = server
+        .problem?.(prefix)
+        .message.replace(`${prefix} `, '')
+        .replace(/: set it in.*/, '');
+      if (problem !== undefined) return { prefix, baseURL, models: [], problem };
+      try {
+        return { prefix, baseURL, models: merged(server, await listModels(server, within)) };
+      } catch (error) {
+        signal?.throwIfAborted();
+        const why = limit.aborted ? `no answer within ${timeoutMs} ms` : reason(error, server);
+        return { prefix, baseURL, models: merged(server, []), problem: why };
+      }
+    }),
+  );
+}
+
+/**
+ * Returns the models in the order in which to offer them. Models that cannot call tools come last. Within both groups,
+ * models that are not loaded come last.
+ */
+export function offered(models: readonly ServedModel[]): readonly ServedModel[] {
+  const rank = ({ hasTools, isLoaded }: ServedModel) =>
+    (hasTools === false ? 2 : 0) + (isLoaded === false ? 1 : 0);
+  return models.toSorted((a, b) => rank(a) - rank(b));
+}
+
+/** Adds the models in the settings, and the sizes of their context windows. */
+function merged({ entry }: ModelServer, models: readonly ServedModel[]): ServedModel[] {
+  const own = Object.entries(entry?.models ?? {});
+  const known = new Set(models.map(({ id }) => id));
+  const all: ServedModel[] = [...models, ...own.flatMap(([id]) => (known.has(id) ? [] : [{ id }]))];
+  const sizeOf = ({ id, contextWindow }: ServedModel): number | undefined =>
+    own.find(([name]) => name === id)?.[1].contextWindow ?? contextWindow ?? entry?.contextWindow;
+  return all.map((model) => withSize(model, sizeOf(model)));
+}
+
+function withSize(model: ServedModel, contextWindow: number | undefined): ServedModel {
+  return contextWindow === undefined ? model : { ...model, contextWindow };
+}
+
+function reason(error: unknown, { local, keyVariable }: ModelServer): string {
+  if (error instanceof ListError) {
+    const { status } = error;
+    if (status === 401 || status === 403) {
+      return `refused the key${keyVariable === undefined ? '' : ` in ${keyVariable}`} (${status})`;
+    }
+    return `has no list of models (${status})`;
+  }
+  const cause: unknown = error instanceof Error ? (error.cause ?? error) : error;
+  const code = systemCode(cause);
+  if (code === 'ECONNREFUSED' && local) return `not running (${LOCAL_SERVERS[local].start})`;
+  if (error instanceof Error && error.name === 'ZodError') return 'is not a model server';
+  return `cannot be reached (${code ?? reasonOf(cause)})`;
 }

@@ -66,3 +66,8 @@ export function estimateUsage(request: ModelRequest, answerChars: number): Usage
 function tokens(chars: number): number {
   return Math.ceil(chars / CHARS_PER_TOKEN);
 }
+
+/** Returns whether a vendor's token count is valid. The check is needed, because budgets depend on the count. */
+export function isCount(value: number | undefined): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}

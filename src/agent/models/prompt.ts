@@ -22,7 +22,6 @@ import type {
 } from '../content.ts';
 import { ModelError, type ModelRequest, type ToolDeclaration } from '../model.ts';
 import { acceptedFile, isAcceptedBy } from './accepted-files.ts';
-import type { ProviderTool } from './provider-tool.ts';
 import { answerSchema, toolSchema } from './schema.ts';
 
 /** The kinds of content that a model accepts in addition to text. */
@@ -38,6 +37,13 @@ export interface Abilities {
   readonly strict?: boolean | undefined;
   /** Whether files are sent. If false, the model gets a note or the address instead of each file that is not text. */
   readonly files?: boolean;
+}
+
+/** A tool that the vendor runs itself, such as `google.google_search`. */
+export interface ProviderTool {
+  readonly id: `${string}.${string}`;
+  readonly name: string;
+  readonly args: JsonObject;
 }
 
 interface FileMessagePart extends LanguageModelV4FilePart {

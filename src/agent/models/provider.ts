@@ -13,8 +13,10 @@
  */
 import type {
   LanguageModelV3,
+  LanguageModelV3GenerateResult,
   LanguageModelV3StreamPart,
   LanguageModelV4,
+  LanguageModelV4GenerateResult,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
 import { defined, reasonOf, type JsonObject } from '../../base/index.ts';
@@ -27,13 +29,12 @@ import {
   type ModelRequest,
   type WebSource,
 } from '../model.ts';
-import { callOptions, callOptionsV3 } from './prompt.ts';
-import type { ProviderTool } from './provider-tool.ts';
+import { isCount } from './pieces.ts';
+import { callOptions, callOptionsV3, type ProviderTool } from './prompt.ts';
 import { withRetry, type ModelRetryOptions } from './retry.ts';
 import { startTimeouts, totalTimeout, type TimeoutOptions } from './timeouts.ts';
 import { cutOff, refusesContent, type ErrorSource } from './vendor-error.ts';
 import { isJsonObject, objectOf } from './schema.ts';
-import { streamOf } from './whole-answer.ts';
 
 /**
  * A language model of the AI SDK, specification version 4 or 3. The type is structural, so that this package works
@@ -95,6 +96,7 @@ const MAX_URL_CHARS = 4096;
 
 type LanguageModel = LanguageModelV4 | LanguageModelV3;
 type StreamPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart;
+type GenerateResult = LanguageModelV4GenerateResult | LanguageModelV3GenerateResult;
 
 /** Returns the model with timeouts, limits and retries. */
 export function fromProvider(given: ProviderModel, options: ProviderOptions = {}): Model {
@@ -171,6 +173,35 @@ async function open(
     options.onFilesRefused?.(options.name ?? languageModel.modelId);
     return answer;
   }
+}
+
+/**
+ * Converts a vendor's complete answer to the parts of a stream, so that complete and streamed answers are read in the
+ * same way.
+ */
+function streamOf(answer: GenerateResult): ReadableStream<StreamPart> {
+  return ReadableStream.from(partsOf(answer));
+}
+
+function* partsOf({
+  content,
+  finishReason,
+  usage,
+  warnings,
+}: GenerateResult): Generator<StreamPart> {
+  yield { type: 'stream-start', warnings };
+  for (const [index, part] of content.entries()) {
+    if (part.type !== 'text' && part.type !== 'reasoning') {
+      yield part;
+      continue;
+    }
+    const { type, text: delta, providerMetadata } = part;
+    const id = String(index);
+    yield { type: `${type}-start`, id };
+    yield { type: `${type}-delta`, id, delta };
+    yield { type: `${type}-end`, id, ...(providerMetadata && { providerMetadata }) };
+  }
+  yield { type: 'finish', finishReason, usage };
 }
 
 function hasFiles({ prompt }: ReturnType<typeof callOptions>): boolean {
@@ -370,11 +401,6 @@ function base64(data: Extract<StreamPart, { type: 'file' }>['data']): string | U
   if (typeof data === 'string') return data;
   if (data instanceof Uint8Array) return Buffer.from(data).toString('base64');
   return data.type === 'url' ? data.url : base64(data.data);
-}
-
-/** Returns whether a vendor's token count is valid. The check is needed, because budgets depend on the count. */
-export function isCount(value: number | undefined): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
 /** Returns the token counts, or an empty object if the vendor sent no counts or invalid counts. */

@@ -19,7 +19,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { pause, type JsonObject, isObject, reasonOf } from '../../base/index.ts';
 import { readFileSync } from 'node:fs';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
-import { statusError } from './failure.ts';
+import { statusError } from './vendor-error.ts';
 import { estimateUsage, streamed } from './pieces.ts';
 
 /** One step of a response. It has exactly one of these fields. */

@@ -7,7 +7,6 @@
  */
 import { retryAfterMs, shorten } from '../../base/index.ts';
 import { ModelError, type ModelErrorCode } from '../model.ts';
-import { isRetryable, statusError } from './failure.ts';
 import { CONTEXT_CODES, contextWindowIn, isWindow, saysTooLong } from './too-long.ts';
 
 export interface ErrorSource {
@@ -295,4 +294,41 @@ function is(error: unknown, name: string): boolean {
 
 function field(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+/** The codes of HTTP statuses. */
+const BY_STATUS: Readonly<Record<number, ModelErrorCode>> = {
+  400: 'invalid-request',
+  401: 'bad-key',
+  403: 'bad-key',
+  404: 'not-found',
+  408: 'timeout',
+  413: 'too-long',
+  422: 'invalid-request',
+  429: 'rate-limit',
+  502: 'overloaded',
+  503: 'overloaded',
+  504: 'timeout',
+  529: 'overloaded',
+};
+
+/** Returns whether the same request may succeed later. */
+function isRetryable(status: number): boolean {
+  return status === 408 || status === 409 || status === 429 || status >= 500;
+}
+
+/** Returns the error for an HTTP status. Scripted models also use this function. */
+export function statusError(
+  status: number,
+  message: string,
+  options: {
+    readonly retryAfterMs?: number | undefined;
+    readonly vendorCode?: string | undefined;
+  } = {},
+): ModelError {
+  return new ModelError(BY_STATUS[status] ?? 'failed', message, {
+    status,
+    retryable: isRetryable(status),
+    ...options,
+  });
 }

@@ -101,7 +101,7 @@ export function vendorModel(
     async checkName(signal) {
       if (problem !== undefined) throw problem;
       // The module is loaded on demand, because it loads zod.
-      const { requireKnown } = await import('./known-model.ts');
+      const { requireKnown } = await import('./model-list.ts');
       const [prefix = type] = name.split(':', 1);
       await requireKnown({ prefix, id }, server, signal);
     },

@@ -5,7 +5,7 @@
 import { boundedFetch, optionalPackage } from '../../base/index.ts';
 import type { ModelRequest } from '../model.ts';
 import type { ProviderEmbeddings } from './embeddings.ts';
-import type { ProviderTool } from './provider-tool.ts';
+import type { ProviderTool } from './prompt.ts';
 import type { ProviderModel, VendorOptions } from './provider.ts';
 
 /** Environment variables, such as `process.env`. */

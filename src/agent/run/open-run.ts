@@ -9,9 +9,9 @@
  */
 import { raceAbort } from '../../base/index.ts';
 import { RunError } from '../errors.ts';
-import type { Event, Question } from '../event.ts';
-import { RunIndex } from './run-index.ts';
-import { storedEvents } from './stored-events.ts';
+import { delegatedSession } from '../delegated.ts';
+import { createEvent, type Event, type Question } from '../event.ts';
+import { RunIndex, type OpenCall } from './run-index.ts';
 import type { Run } from './run.ts';
 import type { Session, SessionKey, SessionStore } from '../session.ts';
 import { keyText } from '../sessions/prepare.ts';
@@ -166,4 +166,24 @@ async function claimRun(
       resolve();
     },
   };
+}
+
+/**
+ * Returns the stored events of the agent that runs as a tool for this call. If that agent has open calls, also returns
+ * the events of the agents that run for those calls. Each event is inside a partial event of the caller's run
+ * (`actions.delegated`), as the run showed it.
+ */
+export async function storedEvents(
+  sessions: SessionStore,
+  session: SessionKey,
+  runId: string,
+  { part: { id: callId }, agent: author }: OpenCall,
+): Promise<Event[]> {
+  const key = delegatedSession(session, callId);
+  const all = (await sessions.get(key))?.events ?? [];
+  const open = [...new RunIndex(callId, all).openCalls.values()];
+  const nested = await Promise.all(open.map((call) => storedEvents(sessions, key, callId, call)));
+  return [...all.filter((event) => event.runId === callId), ...nested.flat()].map((event) =>
+    createEvent({ runId, author }, { partial: true, actions: { delegated: { callId, event } } }),
+  );
 }

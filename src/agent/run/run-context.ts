@@ -12,7 +12,7 @@ import { Changes } from './changes.ts';
 import { RunFailure, RunOver, StoreFailure } from '../errors.ts';
 import { createEvent, type Event } from '../event.ts';
 import { ModelError } from '../model.ts';
-import { firstResult, type HookContext, type Hooks } from '../plugin.ts';
+import type { Callbacks, HookContext, HookResult, Plugin } from '../plugin.ts';
 import type { Run } from './run.ts';
 import { Waits } from './run-index.ts';
 import { messageOf } from '../tool-result.ts';
@@ -23,6 +23,27 @@ interface Place {
   readonly branch: string | undefined;
   readonly depth: number;
   readonly signal: AbortSignal;
+}
+
+/** The hooks of a runner and of one of its agents. */
+interface Hooks {
+  readonly plugins: readonly Plugin[];
+  readonly callbacks: Callbacks | undefined;
+}
+
+/** Calls the hooks with this name in order, until a hook returns a value. */
+export async function firstResult<Name extends keyof Callbacks, Result>(
+  { plugins, callbacks }: Hooks,
+  name: Name,
+  call: (hook: NonNullable<Callbacks[Name]>) => HookResult<Result>,
+): Promise<Result | undefined> {
+  for (const owner of callbacks === undefined ? plugins : [...plugins, callbacks]) {
+    const hook = owner[name]?.bind(owner);
+    // `bind` loses the hook's exact type, so a cast is needed.
+    const result = hook && (await call(hook as NonNullable<Callbacks[Name]>));
+    if (result) return result;
+  }
+  return undefined;
 }
 
 /** A RunContext, with additional data for the built-in agents. */
