@@ -140,13 +140,8 @@ export function callLines(entry: CallEntry, view: View): StyledLine[] {
   ];
 }
 
-interface Body {
-  readonly lines: readonly StyledLine[];
-  /** A summary at the end of the first line, for example `+3 −1`. */
-  readonly summary: StyledLine;
-}
-
-function bodyLines(entry: CallEntry, { width, renderers }: View): Body {
+/** Returns the lines of the result, and a summary for the end of the first line, for example `+3 −1`. */
+function bodyLines(entry: CallEntry, { width, renderers }: View) {
   const room = width - 4;
   const body = bodyOfCall(entry);
   if (!body) return { lines: [], summary: EMPTY };

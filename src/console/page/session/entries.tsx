@@ -192,12 +192,7 @@ function PartView({ part, title }: { readonly part: ShownPart; readonly title: s
   );
 }
 
-interface FileProps {
-  readonly file: FilePart['file'];
-  readonly title: string;
-}
-
-function FileView({ file, title }: FileProps) {
+function FileView({ file, title }: { readonly file: FilePart['file']; readonly title: string }) {
   const { bytes, uri, mimeType } = file;
   // Four characters of Base64 are three bytes.
   const size =
