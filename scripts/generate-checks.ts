@@ -69,6 +69,12 @@ function isPlain(value: unknown): value is Record<string, unknown> {
   return isObject(value) && !Object.hasOwn(value, '__proto__');
 }
 
+/** Unlike \`every\`, it also checks holes. */
+function hasOnly(items: readonly unknown[], check: (item: unknown) => boolean): boolean {
+  for (let index = 0; index < items.length; index++) if (!check(items[index])) return false;
+  return true;
+}
+
 ${this.#functions.join('\n')}`;
   }
 
@@ -122,21 +128,11 @@ ${this.#functions.join('\n')}`;
       case 'number':
         return `return ${this.#simple(definition, 'value')};`;
       case 'enum':
-        return `switch (value) {
-          ${Object.values(definition.entries)
-            .map((item) => `case ${quoted(item)}:`)
-            .join('\n')}
-            return true;
-          default:
-            return false;
-        }`;
+        return `return ${Object.values(definition.entries)
+          .map((item) => `value === ${quoted(item)}`)
+          .join(' || ')};`;
       case 'array':
-        return `if (!(${this.#all(definition, 'value', ['Array.isArray(value)'])})) return false;
-        for (let index = 0; index < value.length; index++) {
-          const item: unknown = value[index];
-          if (!(${this.#check(definition.element, 'item', `${name}Item`)})) return false;
-        }
-        return true;`;
+        return `return ${this.#all(definition, 'value', ['Array.isArray(value)'])} && hasOnly(value, ${this.#itemCheck(definition.element, `${name}Item`)});`;
       case 'object':
         return this.#object(name, definition);
       case 'union':
@@ -144,6 +140,12 @@ ${this.#functions.join('\n')}`;
       default:
         throw new Error(`${name}: no code for a schema of the type ${definition.type}`);
     }
+  }
+
+  /** Returns a function that checks an item. `name` is for functions of schemas that have no name. */
+  #itemCheck(schema: Schema, name: string): string {
+    const check = this.#check(schema, 'item', name);
+    return /^(\w+)\(item\)$/.exec(check)?.[1] ?? `(item) => ${check}`;
   }
 
   #object(name: string, definition: Extract<Definition, { type: 'object' }>): string {

@@ -16,27 +16,6 @@ export { retryAfterMs } from './retry-after.ts';
 export { printableJson, reveal } from './reveal.ts';
 export { createSlots, QueueFullError, type Slots } from './slots.ts';
 export { StoreError, type StoreErrorCode } from './store-error.ts';
-export {
-  cutText,
-  elide,
-  inOnePiece,
-  nearestNames,
-  oneLine,
-  shorten,
-  singleQuoted,
-  splitLast,
-  trimEndOf,
-} from './text.ts';
+export * from './text.ts';
 export { Turns } from './turns.ts';
-export {
-  allOf,
-  andThen,
-  backoffMs,
-  Later,
-  MAX_TIMER_MS,
-  pause,
-  raceAbort,
-  rest,
-  waitAtMost,
-  type MaybePromise,
-} from './wait.ts';
+export * from './wait.ts';

@@ -39,11 +39,5 @@ export { checkTrust } from './connection/verify-card.ts';
 export { TaskFollower, type FollowedService } from './follow/follower.ts';
 export type { Items } from './follow/last-event.ts';
 export { RemoteTaskGuard } from './follow/guard.ts';
-export {
-  limitSilence,
-  limitTime,
-  REMOTE_LIMITS,
-  remoteLimits,
-  type RemoteLimits,
-} from './follow/limits.ts';
+export * from './follow/limits.ts';
 export { DEFAULT_ATTEMPTS, retryDelay, retrying } from './follow/retry.ts';

@@ -47,7 +47,7 @@ import {
   READ_OPTIONS,
 } from './codec/index.ts';
 import { grpcError } from './errors.ts';
-import { EventEncoder } from './events.ts';
+import { eventEncoder } from './events.ts';
 import { addHealth, HEALTH_SERVICE } from './health.ts';
 import { addReflection } from './reflection.ts';
 
@@ -98,11 +98,11 @@ async function admit(
 }
 
 function addOperations(router: ConnectRouter, app: AppContext, codec: ProtoCodec): void {
-  const events = new EventEncoder(codec);
+  const frame = eventEncoder(codec);
   for (const [operation, method] of codec.methods) {
     if (isStream(operation) && isServerStreaming(method)) {
       router.rpc(method, (message, context) =>
-        withoutMessages(() => streamed(app, codec, events, operation, message, context)),
+        withoutMessages(() => streamed(app, codec, frame, operation, message, context)),
       );
     } else if (!isStream(operation) && isUnary(method)) {
       router.rpc(method, (message, context) => answered(app, codec, operation, message, context));
@@ -145,7 +145,7 @@ function withoutMessages(run: () => Promise<void>): AsyncIterable<never> {
 async function streamed(
   app: AppContext,
   codec: ProtoCodec,
-  events: EventEncoder,
+  frame: ReturnType<typeof eventEncoder>,
   operation: StreamOperation,
   message: Message,
   context: HandlerContext,
@@ -161,7 +161,7 @@ async function streamed(
     context.signal.addEventListener('abort', onAbort, { once: true });
     if (context.signal.aborted) onAbort();
     observed(200);
-    await send(stream, (item) => events.frame(item), context.responseHeader);
+    await send(stream, frame, context.responseHeader);
     context.signal.throwIfAborted();
     if (stream.ended === 'lost' || stream.ended === 'shutdown') {
       const text = 'The stream was interrupted. Subscribe to the task to continue';

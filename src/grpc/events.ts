@@ -11,25 +11,21 @@ interface Framed {
   readonly bytes: Uint8Array;
 }
 
-/** Encodes the events of one protocol version. */
-export class EventEncoder {
-  readonly #codec: ProtoCodec;
-  readonly #framed = new WeakMap<object, Framed>();
-
-  constructor(codec: ProtoCodec) {
-    this.#codec = codec;
-  }
-
-  /** Returns the bytes of an event with their prefix. Readers that share the event object also share its bytes. */
-  frame({ event, seq }: StreamItem): Uint8Array {
-    const known = this.#framed.get(event);
+/**
+ * Returns a function that encodes the events of one protocol version. It returns the bytes of an event with their
+ * prefix. Readers that share the event object also share its bytes.
+ */
+export function eventEncoder(codec: ProtoCodec): (item: StreamItem) => Uint8Array {
+  const framed = new WeakMap<object, Framed>();
+  return ({ event, seq }) => {
+    const known = framed.get(event);
     if (known && known.seq === seq) return known.bytes;
-    const message = toBinary(this.#codec.eventSchema, this.#codec.encodeEvent(event, seq));
+    const message = toBinary(codec.eventSchema, codec.encodeEvent(event, seq));
     const bytes = Buffer.allocUnsafe(PREFIX + message.length);
     bytes[0] = 0;
     bytes.writeUInt32BE(message.length, 1);
     bytes.set(message, PREFIX);
-    this.#framed.set(event, { seq, bytes });
+    framed.set(event, { seq, bytes });
     return bytes;
-  }
+  };
 }

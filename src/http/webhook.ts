@@ -9,10 +9,14 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { guardedRequest, networkGuard } from '../base/net/index.ts';
 import type { SigningKeys } from '../base/signing/index.ts';
-import { reasonOf, retryAfterMs } from '../base/index.ts';
-import { A2AError, type ProtocolVersion, type PushNotificationConfig } from '../protocol/index.ts';
-import type { Deliver, DeliveryOutcome } from '../tasks/index.ts';
-import { WebhookBodies } from './webhook-bodies.ts';
+import { createSlots, reasonOf, retryAfterMs } from '../base/index.ts';
+import {
+  A2AError,
+  codecOf,
+  type ProtocolVersion,
+  type PushNotificationConfig,
+} from '../protocol/index.ts';
+import type { Deliver, Delivery, DeliveryOutcome } from '../tasks/index.ts';
 
 /** The options of `webhookDelivery`. */
 export interface WebhookOptions {
@@ -52,6 +56,12 @@ export type DeliverWebhook = (
 ) => Promise<DeliveryOutcome | void>;
 
 /**
+ * Makes the body of a request. Returns undefined if the task no longer exists. In 0.3 each request has the whole task,
+ * and a task may have many webhooks. So a body is made only when its request is sent.
+ */
+type MakeBody = (signal: AbortSignal) => Promise<string | undefined>;
+
+/**
  * Makes a `Deliver` that sends webhooks over HTTP, by default only to public addresses. Without `signing`, the requests
  * are not signed.
  *
@@ -61,7 +71,21 @@ export function webhookDelivery(options: WebhookOptions = {}, signing?: SigningK
   const { timeoutMs = 15_000, everyEvent = false } = options;
   const guard = networkGuard(options.allowNetworks);
   const send = options.deliver ?? post;
-  const bodies = new WebhookBodies();
+  /** The slot for loading and encoding a task. Only one task at a time is loaded and encoded. */
+  const making = createSlots(1);
+
+  /** The result keeps no reference to the event, which may be large and is not in the body. */
+  function taskBody({ record: { version }, task }: Delivery): MakeBody {
+    return async (signal) => {
+      const release = await making.take('', signal);
+      try {
+        const whole = await task();
+        return whole && JSON.stringify(codecOf(version, 'JSONRPC').encodeEvent(whole));
+      } finally {
+        release();
+      }
+    };
+  }
 
   async function post(
     { url, headers, body }: WebhookRequest,
@@ -102,7 +126,7 @@ export function webhookDelivery(options: WebhookOptions = {}, signing?: SigningK
       const fixed = headersOf(config, version);
       // The configuration's id comes from the client, so it may contain any character.
       const id = `${taskId}.${encodeURIComponent(config.id)}.${seq}`;
-      const make = bodies.of(delivery);
+      const make = version === '1.0' ? eventBody(delivery) : taskBody(delivery);
       return async (signal, admit) => {
         let body = await make(signal);
         if (body === undefined) return 'taken';
@@ -116,6 +140,10 @@ export function webhookDelivery(options: WebhookOptions = {}, signing?: SigningK
       };
     },
   };
+}
+
+function eventBody({ entry }: Delivery): MakeBody {
+  return async () => entry.text(codecOf('1.0', 'JSONRPC'));
 }
 
 /** Throws if the token or the credentials cannot be sent in headers. */

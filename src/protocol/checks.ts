@@ -9,18 +9,18 @@ function isPlain(value: unknown): value is Record<string, unknown> {
   return isObject(value) && !Object.hasOwn(value, '__proto__');
 }
 
+/** Unlike `every`, it also checks holes. */
+function hasOnly(items: readonly unknown[], check: (item: unknown) => boolean): boolean {
+  for (let index = 0; index < items.length; index++) if (!check(items[index])) return false;
+  return true;
+}
+
 function isId(value: unknown): boolean {
   return typeof value === 'string' && value.length >= 1 && value.length <= 256 && isIdText(value);
 }
 
 function isRole(value: unknown): boolean {
-  switch (value) {
-    case 'user':
-    case 'agent':
-      return true;
-    default:
-      return false;
-  }
+  return value === 'user' || value === 'agent';
 }
 
 function isTextPart(value: unknown): boolean {
@@ -80,12 +80,7 @@ function isPart(value: unknown): boolean {
 }
 
 function isMessageParts(value: unknown): boolean {
-  if (!(Array.isArray(value) && value.length >= 1)) return false;
-  for (let index = 0; index < value.length; index++) {
-    const item: unknown = value[index];
-    if (!isPart(item)) return false;
-  }
-  return true;
+  return Array.isArray(value) && value.length >= 1 && hasOnly(value, isPart);
 }
 
 function isMessage(value: unknown): boolean {
@@ -104,12 +99,11 @@ function isMessage(value: unknown): boolean {
 }
 
 function isPushAuthenticationSchemes(value: unknown): boolean {
-  if (!(Array.isArray(value) && value.length >= 1)) return false;
-  for (let index = 0; index < value.length; index++) {
-    const item: unknown = value[index];
-    if (!(typeof item === 'string' && item.length >= 1)) return false;
-  }
-  return true;
+  return (
+    Array.isArray(value) &&
+    value.length >= 1 &&
+    hasOnly(value, (item) => typeof item === 'string' && item.length >= 1)
+  );
 }
 
 function isPushAuthentication(value: unknown): boolean {
@@ -182,30 +176,22 @@ export function isSubscribeParams(value: unknown): value is SubscribeParams {
 }
 
 function isTaskState(value: unknown): boolean {
-  switch (value) {
-    case 'submitted':
-    case 'working':
-    case 'input-required':
-    case 'auth-required':
-    case 'completed':
-    case 'canceled':
-    case 'failed':
-    case 'rejected':
-    case 'unknown':
-    case 'unspecified':
-      return true;
-    default:
-      return false;
-  }
+  return (
+    value === 'submitted' ||
+    value === 'working' ||
+    value === 'input-required' ||
+    value === 'auth-required' ||
+    value === 'completed' ||
+    value === 'canceled' ||
+    value === 'failed' ||
+    value === 'rejected' ||
+    value === 'unknown' ||
+    value === 'unspecified'
+  );
 }
 
 function isReceivedParts(value: unknown): boolean {
-  if (!Array.isArray(value)) return false;
-  for (let index = 0; index < value.length; index++) {
-    const item: unknown = value[index];
-    if (!isPart(item)) return false;
-  }
-  return true;
+  return Array.isArray(value) && hasOnly(value, isPart);
 }
 
 function isReceivedMessage(value: unknown): boolean {
@@ -233,12 +219,7 @@ function isReceivedStatus(value: unknown): boolean {
 }
 
 function isReceivedTaskHistory(value: unknown): boolean {
-  if (!Array.isArray(value)) return false;
-  for (let index = 0; index < value.length; index++) {
-    const item: unknown = value[index];
-    if (!isReceivedMessage(item)) return false;
-  }
-  return true;
+  return Array.isArray(value) && hasOnly(value, isReceivedMessage);
 }
 
 function isReceivedArtifact(value: unknown): boolean {
@@ -255,12 +236,7 @@ function isReceivedArtifact(value: unknown): boolean {
 }
 
 function isReceivedTaskArtifacts(value: unknown): boolean {
-  if (!Array.isArray(value)) return false;
-  for (let index = 0; index < value.length; index++) {
-    const item: unknown = value[index];
-    if (!isReceivedArtifact(item)) return false;
-  }
-  return true;
+  return Array.isArray(value) && hasOnly(value, isReceivedArtifact);
 }
 
 function isReceivedTask(value: unknown): boolean {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { create, fromBinary, fromJson, toBinary, toJson } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { descriptorModule } from '../../scripts/proto.ts';
+import { descriptorFile } from '../../scripts/proto.ts';
 import { protoCodecOf, READ_OPTIONS } from '../../src/grpc/codec/index.ts';
 import { A2AError, type StreamEvent } from '../../src/protocol/index.ts';
 
@@ -31,8 +31,8 @@ function refusal(run: () => unknown): A2AError {
 }
 
 test('the descriptors are those of the .proto files: else run node scripts/proto.ts', () => {
-  const path = new URL('../../src/grpc/codec/descriptors.ts', import.meta.url);
-  assert.equal(readFileSync(path, 'utf8'), descriptorModule());
+  const path = new URL('../../src/grpc/codec/descriptors.json', import.meta.url);
+  assert.equal(readFileSync(path, 'utf8'), descriptorFile());
 });
 
 test('an unknown number of an enumeration is refused by name', () => {

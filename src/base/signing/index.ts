@@ -1,10 +1,1 @@
-export {
-  openSigningKeys,
-  pemBlocks,
-  readSigningKeys,
-  signingKeys,
-  SigningKeyError,
-  temporarySigningKeys,
-  type PublicKeyJwk,
-  type SigningKeys,
-} from './signing-keys.ts';
+export * from './signing-keys.ts';

@@ -1,12 +1,1 @@
-export {
-  browserCommand,
-  dataHome,
-  DEFAULT_SEARCH_PATH,
-  hasProc,
-  hasSandbox,
-  homeFolder,
-  isUnix,
-  isWindows,
-  NoHomeError,
-  SYSTEM,
-} from './system.ts';
+export * from './system.ts';

@@ -1,2 +1,1 @@
-export { addressesOf, makeSelfSigned } from './self-signed.ts';
-export { openOwnCertificate } from './own-certificate.ts';
+export { addressesOf, makeSelfSigned, openOwnCertificate } from './self-signed.ts';

@@ -1,18 +1,36 @@
 /**
- * Makes self-signed certificates for TLS servers, and finds out for which addresses a certificate is valid.
+ * Makes self-signed certificates for TLS servers, and finds out for which addresses a certificate is valid. The
+ * certificate that the program makes for itself is stored, so that people need not accept it at each start.
  *
  * Node cannot make certificates, so this file writes one in DER (X.509 version 3, RFC 5280). The key is an ECDSA key on
  * P-256, which all browsers accept.
  */
-import { generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto';
+import {
+  createPrivateKey,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+  X509Certificate,
+} from 'node:crypto';
 import { isIP } from 'node:net';
+import { readSecret, writePrivateFile } from '../files/index.ts';
 import { hostNameOf } from '../loopback.ts';
 
 /** A certificate and its private key, both in PEM. */
-export interface SelfSigned {
+interface SelfSigned {
   readonly cert: string;
   readonly key: string;
 }
+
+interface OwnCertificate extends SelfSigned {
+  /** The SHA-256 fingerprint, as browsers show it. */
+  readonly fingerprint: string;
+}
+
+/** A certificate that expires sooner than this is replaced. */
+const RENEW_MS = 7 * 86_400_000;
+/** Maximum number of addresses in a certificate. If there are more, the oldest unneeded addresses are left out. */
+const MAX_ADDRESSES = 16;
 
 /** Some browsers refuse certificates that are valid for longer than 398 days. */
 const VALID_DAYS = 397;
@@ -79,6 +97,47 @@ export function makeSelfSigned(addresses: readonly string[], now: number = Date.
   };
 }
 
+/**
+ * Reads the certificate and its key from the file. Makes and stores a new certificate if there is none, if it expires
+ * soon, or if it is not valid for one of the addresses. The new certificate is also valid for the addresses of the old
+ * one, up to MAX_ADDRESSES. So a machine that moves between known networks keeps its certificate. An address is an IP
+ * address or a host name. Throws a TypeError if one of them is neither.
+ */
+export function openOwnCertificate(
+  file: string,
+  addresses: readonly string[],
+  now: number = Date.now(),
+): OwnCertificate {
+  const stored = readPair(readSecret(file)?.toString() ?? '');
+  const known = stored ? addressesOf(stored.certificate) : [];
+  const needed = addresses.map(canonicalHost);
+  const isValid = stored && needed.every((host) => isValidFor(stored.certificate, host));
+  if (isValid && Date.parse(stored.certificate.validTo) - now > RENEW_MS) {
+    return { ...stored.pair, fingerprint: stored.certificate.fingerprint256 };
+  }
+  // The needed addresses come last, so that they are not cut off.
+  const earlier = known.filter((host) => !needed.includes(host));
+  const all = [...new Set([...earlier, ...needed])].slice(-MAX_ADDRESSES);
+  const pair = makeSelfSigned(all, now);
+  writePrivateFile(file, `${pair.cert}${pair.key}`);
+  return { ...pair, fingerprint: new X509Certificate(pair.cert).fingerprint256 };
+}
+
+/** Returns the certificate and its key in the file. Returns undefined if they are missing, invalid or do not match. */
+function readPair(text: string) {
+  const at = text.indexOf('-----BEGIN PRIVATE KEY-----');
+  if (at < 0) return undefined;
+  const pair: SelfSigned = { cert: text.slice(0, at), key: text.slice(at) };
+  try {
+    const certificate = new X509Certificate(pair.cert);
+    return certificate.checkPrivateKey(createPrivateKey(pair.key))
+      ? { pair, certificate }
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Returns the IP addresses and host names in a certificate, in the form of `canonicalHost`, without `localhost`. */
 export function addressesOf({ subjectAltName = '' }: X509Certificate): string[] {
   return [...subjectAltName.matchAll(/(?:IP Address|DNS):([\w.:-]+)/g)]
@@ -87,7 +146,7 @@ export function addressesOf({ subjectAltName = '' }: X509Certificate): string[] 
 }
 
 /** Returns whether the certificate is valid for this IP address or host name. */
-export function isValidFor(certificate: X509Certificate, address: string): boolean {
+function isValidFor(certificate: X509Certificate, address: string): boolean {
   const host = canonicalHost(address);
   const found = isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host);
   return found !== undefined;
@@ -97,7 +156,7 @@ export function isValidFor(certificate: X509Certificate, address: string): boole
  * Returns an IP address or a host name in the form that URLs use. The zone of an IPv6 address (`%eth0`) is removed,
  * because a certificate cannot contain it. Throws a TypeError if `address` is neither an IP address nor a host name.
  */
-export function canonicalHost(address: string): string {
+function canonicalHost(address: string): string {
   const host = address.replace(/%.*$/, '');
   return hostNameOf(isIP(host) === 6 ? `http://[${host}]` : `http://${host}`);
 }

@@ -12,7 +12,7 @@ import {
 import { base64Decode } from '@bufbuild/protobuf/wire';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { MAX_JSON_DEPTH } from '../../protocol/index.ts';
-import { DESCRIPTORS } from './descriptors.ts';
+import DESCRIPTORS from './descriptors.json' with { type: 'json' };
 
 /**
  * Options for reading messages. One level of JSON takes two levels of protobuf. The limit is high enough to read every

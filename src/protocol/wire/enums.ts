@@ -16,30 +16,15 @@ export const STATE_NAMES: Readonly<Record<TaskState, string>> = {
   unknown: 'TASK_STATE_UNSPECIFIED',
 };
 
-/** The states in the order of their protobuf numbers. */
-const NUMBERED: readonly TaskState[] = [
-  'unspecified',
-  'submitted',
-  'working',
-  'completed',
-  'failed',
-  'canceled',
-  'input-required',
-  'rejected',
-  'auth-required',
-];
-
-function protoStates(): Map<unknown, TaskState> {
-  const states = new Map<unknown, TaskState>();
-  for (const [number, state] of NUMBERED.entries()) {
-    states.set(number, state);
-    states.set(STATE_NAMES[state], state);
-  }
-  return states;
-}
-
-/** The states in 1.0 by their protobuf names and numbers. */
-export const STATES_V1: ReadonlyMap<unknown, TaskState> = protoStates();
+/** The states in 1.0 by their protobuf names and numbers. STATE_NAMES has them in the order of their numbers. */
+export const STATES_V1: ReadonlyMap<unknown, TaskState> = new Map<unknown, TaskState>(
+  (Object.keys(STATE_NAMES) as TaskState[])
+    .filter((state) => state !== 'unknown')
+    .flatMap((state, number): [unknown, TaskState][] => [
+      [number, state],
+      [STATE_NAMES[state], state],
+    ]),
+);
 
 /**
  * The states in 0.3 by their own names, and by the protobuf names and numbers that REST peers use. In 0.3, the protobuf

@@ -7,20 +7,20 @@
  * kit read only the protobuf mapping, which has other names and enumerations. So this codec writes the protobuf
  * mapping. It reads both formats, with the help of v03.ts.
  */
-import type { Artifact, Message, Part } from '../message.ts';
+import type { Part } from '../message.ts';
 import type { Operation, ParamsOf, ResultOf, UnaryOperation } from '../methods.ts';
 import type {
   MessageSendParams,
   SetPushConfigParams,
   TaskPushNotificationConfig,
 } from '../params.ts';
-import type { StreamEvent, Task, TaskStatus } from '../task.ts';
 import { encodeCardV03Rest } from './card.ts';
 import type { WireCodec } from './codec.ts';
-import { ROLE_NAMES, STATE_NAMES } from './enums.ts';
+import { STATE_NAMES } from './enums.ts';
 import { NAMES_V03, withJsonNames } from './proto-names.ts';
 import type { Raw } from './read.ts';
 import { encodePart as encodeJsonPart, v03 } from './v03.ts';
+import { createWriter } from './writer.ts';
 
 function encodePart(given: Part): Raw {
   const part = encodeJsonPart(given);
@@ -40,70 +40,9 @@ function encodePart(given: Part): Raw {
   return out;
 }
 
-/**
- * Encodes a message without `referenceTaskIds`. The protobuf definition of 0.3 does not have this field, and strict
- * peers reject unknown fields.
- */
-function encodeMessage(message: Message): Raw {
-  const out: Raw = { messageId: message.messageId };
-  if (message.contextId !== undefined) out.contextId = message.contextId;
-  if (message.taskId !== undefined) out.taskId = message.taskId;
-  out.role = ROLE_NAMES[message.role];
-  out.content = message.parts.map(encodePart);
-  if (message.metadata !== undefined) out.metadata = message.metadata;
-  if (message.extensions !== undefined) out.extensions = message.extensions;
-  return out;
-}
-
-function encodeArtifact(artifact: Artifact): Raw {
-  const out: Raw = { artifactId: artifact.artifactId };
-  if (artifact.name !== undefined) out.name = artifact.name;
-  if (artifact.description !== undefined) out.description = artifact.description;
-  out.parts = artifact.parts.map(encodePart);
-  if (artifact.metadata !== undefined) out.metadata = artifact.metadata;
-  if (artifact.extensions !== undefined) out.extensions = artifact.extensions;
-  return out;
-}
-
-function encodeStatus({ state, message, timestamp }: TaskStatus): Raw {
-  // Only the protobuf definition of 0.3 spells this name with a double L.
-  const name = state === 'canceled' ? 'TASK_STATE_CANCELLED' : STATE_NAMES[state];
-  const out: Raw = { state: name };
-  if (message !== undefined) out.message = encodeMessage(message);
-  if (timestamp !== undefined) out.timestamp = timestamp;
-  return out;
-}
-
-function encodeTask(task: Task): Raw {
-  const out: Raw = { id: task.id, contextId: task.contextId, status: encodeStatus(task.status) };
-  if (task.artifacts !== undefined) out.artifacts = task.artifacts.map(encodeArtifact);
-  if (task.history !== undefined) out.history = task.history.map(encodeMessage);
-  if (task.metadata !== undefined) out.metadata = task.metadata;
-  return out;
-}
-
-function encodeEvent(event: StreamEvent): Raw {
-  switch (event.kind) {
-    case 'task':
-      return { task: encodeTask(event) };
-    case 'message':
-      return { message: encodeMessage(event) };
-    case 'status-update': {
-      const { taskId, contextId, final, metadata } = event;
-      const statusUpdate: Raw = { taskId, contextId, status: encodeStatus(event.status), final };
-      if (metadata !== undefined) statusUpdate.metadata = metadata;
-      return { statusUpdate };
-    }
-    default: {
-      const { taskId, contextId, append, lastChunk, metadata } = event;
-      const artifactUpdate: Raw = { taskId, contextId, artifact: encodeArtifact(event.artifact) };
-      if (append !== undefined) artifactUpdate.append = append;
-      if (lastChunk !== undefined) artifactUpdate.lastChunk = lastChunk;
-      if (metadata !== undefined) artifactUpdate.metadata = metadata;
-      return { artifactUpdate };
-    }
-  }
-}
+// Only the protobuf definition of 0.3 spells this name with a double L.
+const states = { ...STATE_NAMES, canceled: 'TASK_STATE_CANCELLED' };
+const write = createWriter({ states, old: true, part: encodePart });
 
 function encodeTaskPush({ taskId, pushNotificationConfig }: TaskPushNotificationConfig): Raw {
   const { id = '', url, token, authentication } = pushNotificationConfig;
@@ -120,7 +59,7 @@ function encodeSetPush(params: SetPushConfigParams): Raw {
 }
 
 function encodeSend({ message, configuration, ...rest }: MessageSendParams): Raw {
-  const out: Raw = { ...rest, message: encodeMessage(message) };
+  const out: Raw = { ...rest, message: write.message(message) };
   if (configuration) {
     const { pushNotificationConfig, blocking = true, ...others } = configuration;
     out.configuration = {
@@ -140,10 +79,10 @@ const encodeParams: { readonly [O in Operation]?: (params: ParamsOf<O>) => unkno
 };
 
 const encodeResult: { readonly [O in UnaryOperation]: (result: ResultOf<O>) => unknown } = {
-  sendMessage: encodeEvent,
-  getTask: encodeTask,
-  listTasks: (page) => ({ ...page, tasks: page.tasks.map(encodeTask) }),
-  cancelTask: encodeTask,
+  sendMessage: write.event,
+  getTask: write.task,
+  listTasks: (page) => ({ ...page, tasks: page.tasks.map(write.task) }),
+  cancelTask: write.task,
   setPushConfig: encodeTaskPush,
   getPushConfig: encodeTaskPush,
   listPushConfigs: (configs) => ({ configs: configs.map(encodeTaskPush) }),
@@ -161,6 +100,6 @@ export const v03Rest: WireCodec = {
     (encodeParams[operation] ?? v03.encodeParams.bind(v03, operation))(params),
   encodeResult: (operation, result) => encodeResult[operation](result),
   decodeResult: (operation, raw) => v03.decodeResult(operation, named(raw)),
-  encodeEvent,
+  encodeEvent: write.event,
   decodeEvent: (raw) => v03.decodeEvent(named(raw)),
 };

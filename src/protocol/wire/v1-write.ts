@@ -1,9 +1,8 @@
 /**
- * The encoder of version 1.0. In messages, tasks and events, it writes only fields of the protocol, because strict
- * ProtoJSON parsers reject other fields. Cards and the parameters for listing tasks keep their unknown fields. The
- * order of fields is fixed, so that V8 can use the same hidden class for all objects of a kind.
+ * The encoder of version 1.0. It writes only fields of the protocol, because strict ProtoJSON parsers reject other
+ * fields. But cards and the parameters for listing tasks keep their unknown fields.
  */
-import type { Artifact, Message, Part } from '../message.ts';
+import type { Part } from '../message.ts';
 import type { Operation, ParamsOf, ResultOf, UnaryOperation } from '../methods.ts';
 import type {
   ListTasksParams,
@@ -12,10 +11,10 @@ import type {
   PushNotificationConfig,
   TaskPushNotificationConfig,
 } from '../params.ts';
-import type { StreamEvent, Task, TaskStatus } from '../task.ts';
 import { encodeCardV1 } from './card.ts';
-import { ROLE_NAMES, STATE_NAMES } from './enums.ts';
+import { STATE_NAMES } from './enums.ts';
 import type { Raw } from './read.ts';
+import { createWriter } from './writer.ts';
 
 function encodePart(part: Part): Raw {
   let out: Raw;
@@ -37,85 +36,8 @@ function encodePart(part: Part): Raw {
   return out;
 }
 
-function encodeParts(parts: readonly Part[]): Raw[] {
-  const out: Raw[] = [];
-  for (const part of parts) out.push(encodePart(part));
-  return out;
-}
-
-function encodeMessage(message: Message): Raw {
-  const out: Raw = { messageId: message.messageId };
-  if (message.contextId !== undefined) out.contextId = message.contextId;
-  if (message.taskId !== undefined) out.taskId = message.taskId;
-  out.role = ROLE_NAMES[message.role];
-  out.parts = encodeParts(message.parts);
-  if (message.metadata !== undefined) out.metadata = message.metadata;
-  if (message.extensions !== undefined) out.extensions = message.extensions;
-  if (message.referenceTaskIds !== undefined) out.referenceTaskIds = message.referenceTaskIds;
-  return out;
-}
-
-function encodeArtifact(artifact: Artifact): Raw {
-  const out: Raw = { artifactId: artifact.artifactId };
-  if (artifact.name !== undefined) out.name = artifact.name;
-  if (artifact.description !== undefined) out.description = artifact.description;
-  out.parts = encodeParts(artifact.parts);
-  if (artifact.metadata !== undefined) out.metadata = artifact.metadata;
-  if (artifact.extensions !== undefined) out.extensions = artifact.extensions;
-  return out;
-}
-
-function encodeStatus(status: TaskStatus): Raw {
-  const out: Raw = { state: STATE_NAMES[status.state] };
-  if (status.message !== undefined) out.message = encodeMessage(status.message);
-  if (status.timestamp !== undefined) out.timestamp = status.timestamp;
-  return out;
-}
-
-function encodeTask(task: Task): Raw {
-  const out: Raw = { id: task.id, contextId: task.contextId, status: encodeStatus(task.status) };
-  if (task.artifacts !== undefined) {
-    const artifacts: Raw[] = [];
-    for (const artifact of task.artifacts) artifacts.push(encodeArtifact(artifact));
-    out.artifacts = artifacts;
-  }
-  if (task.history !== undefined) {
-    const history: Raw[] = [];
-    for (const message of task.history) history.push(encodeMessage(message));
-    out.history = history;
-  }
-  if (task.metadata !== undefined) out.metadata = task.metadata;
-  return out;
-}
-
-export function encodeEvent(event: StreamEvent): Raw {
-  switch (event.kind) {
-    case 'artifact-update': {
-      const artifactUpdate: Raw = {
-        taskId: event.taskId,
-        contextId: event.contextId,
-        artifact: encodeArtifact(event.artifact),
-      };
-      if (event.append !== undefined) artifactUpdate.append = event.append;
-      if (event.lastChunk !== undefined) artifactUpdate.lastChunk = event.lastChunk;
-      if (event.metadata !== undefined) artifactUpdate.metadata = event.metadata;
-      return { artifactUpdate };
-    }
-    case 'status-update': {
-      const statusUpdate: Raw = {
-        taskId: event.taskId,
-        contextId: event.contextId,
-        status: encodeStatus(event.status),
-      };
-      if (event.metadata !== undefined) statusUpdate.metadata = event.metadata;
-      return { statusUpdate };
-    }
-    case 'task':
-      return { task: encodeTask(event) };
-    default:
-      return { message: encodeMessage(event) };
-  }
-}
+const write = createWriter({ states: STATE_NAMES, old: false, part: encodePart });
+export const encodeEvent = write.event;
 
 /** Encodes a webhook. 1.0 has only one authentication scheme, so the first scheme in the list is used. */
 function encodePush(config: PushNotificationConfig): Raw {
@@ -150,7 +72,7 @@ function encodeConfiguration(configuration: MessageSendConfiguration): Raw {
 }
 
 function encodeSend(params: MessageSendParams): Raw {
-  const out: Raw = { message: encodeMessage(params.message) };
+  const out: Raw = { message: write.message(params.message) };
   if (params.configuration !== undefined) {
     out.configuration = encodeConfiguration(params.configuration);
   }
@@ -193,13 +115,11 @@ export const encodeResult: {
   readonly [O in UnaryOperation]: (result: ResultOf<O>) => unknown;
 } = {
   sendMessage: encodeEvent,
-  getTask: encodeTask,
+  getTask: write.task,
   listTasks: ({ tasks, nextPageToken, pageSize, totalSize }) => {
-    const out: Raw[] = [];
-    for (const task of tasks) out.push(encodeTask(task));
-    return { tasks: out, nextPageToken, pageSize, totalSize };
+    return { tasks: tasks.map(write.task), nextPageToken, pageSize, totalSize };
   },
-  cancelTask: encodeTask,
+  cancelTask: write.task,
   setPushConfig: encodeTaskPush,
   getPushConfig: encodeTaskPush,
   listPushConfigs: (configs) => ({ configs: configs.map(encodeTaskPush), nextPageToken: '' }),
