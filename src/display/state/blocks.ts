@@ -8,13 +8,8 @@
 const FENCE = /^( {0,3})(`{3,}|~{3,})/;
 const LIST_ITEM = /^(?:[-*+]|\d{1,9}[.)])(?:\s|$)/;
 
-export interface Blocks {
-  readonly done: readonly string[];
-  /** The unfinished block. */
-  readonly rest: string;
-}
-
-export function splitBlocks(text: string): Blocks {
+/** Returns the finished blocks, and the unfinished block. */
+export function splitBlocks(text: string) {
   const done: string[] = [];
   let start = 0;
   let blank = false;

@@ -93,15 +93,15 @@ function atColumn({ text }: TextBuffer, start: number, end: number, column: numb
   return { text, cursor };
 }
 
-/** Deletes the text between the cursor and the position to which `move` moves the cursor. */
-function erase(buffer: TextBuffer, move: Edit): TextBuffer {
-  const to = move(buffer).cursor;
-  return replace(buffer, Math.min(to, buffer.cursor), Math.max(to, buffer.cursor), '');
-}
-
 type Edit = (buffer: TextBuffer) => TextBuffer;
 
-const erasing = (move: Edit) => (buffer: TextBuffer) => erase(buffer, move);
+/** Returns the edit that deletes the text between the cursor and the position to which `move` moves the cursor. */
+function erasing(move: Edit): Edit {
+  return (buffer) => {
+    const to = move(buffer).cursor;
+    return replace(buffer, Math.min(to, buffer.cursor), Math.max(to, buffer.cursor), '');
+  };
+}
 
 /** What a key does, alone and with Ctrl or Alt. */
 const KEYS: Partial<Record<KeyName, readonly [alone: Edit, byWord: Edit]>> = {
@@ -131,19 +131,15 @@ export function editing(key: KeyPress): Edit | undefined {
   return key.alt && key.text === 'f' ? wordRight : undefined;
 }
 
-/** The text, split into rows, and the position of the cursor. */
-export interface Layout {
-  readonly rows: readonly string[];
-  readonly row: number;
-  readonly column: number;
-}
-
-/** Splits the text into rows. `labelOf` returns the text to show instead of a character, if there is one. */
+/**
+ * Splits the text into rows. Returns the rows and the position of the cursor. `labelOf` returns the text to show instead
+ * of a character, if there is one.
+ */
 export function layout(
   { text, cursor }: TextBuffer,
   width: number,
   labelOf: (grapheme: string) => string | undefined = () => undefined,
-): Layout {
+) {
   const room = Math.max(1, width);
   const rows: string[] = [];
   let [row, column] = [0, 0];

@@ -7,10 +7,8 @@
 import type { StyledLine, StyledText, Tone } from '../../display/index.ts';
 
 export const THEME_NAMES = ['dark', 'light', 'none'] as const;
-export type ThemeName = (typeof THEME_NAMES)[number];
 
 export interface Theme {
-  readonly name: ThemeName;
   /** Returns the line with escape sequences. */
   paint(line: StyledLine): string;
 }
@@ -54,7 +52,6 @@ export function themeFor(
 }
 
 export const NONE: Theme = {
-  name: 'none',
   paint: (line) => line.map(({ text, paper }) => (paper === true ? swapped(text) : text)).join(''),
 };
 
@@ -79,7 +76,6 @@ function coloured(name: 'dark' | 'light'): Theme {
     return codes.join(';');
   };
   return {
-    name,
     paint(line) {
       let painted = '';
       for (const piece of line) {

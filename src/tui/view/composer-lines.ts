@@ -6,13 +6,6 @@ import { line, span, type StyledLine, cleanLine } from '../../display/index.ts';
 
 const MAX_CHOICES = 6;
 
-export interface ComposerLines {
-  readonly lines: readonly StyledLine[];
-  /** The position of the cursor in `lines`. */
-  readonly row: number;
-  readonly column: number;
-}
-
 export interface ComposerRoom {
   readonly width: number;
   readonly maxRows: number;
@@ -20,10 +13,8 @@ export interface ComposerRoom {
   readonly placeholder: string;
 }
 
-export function composerLines(
-  composer: Composer,
-  { width, maxRows, placeholder }: ComposerRoom,
-): ComposerLines {
+/** Returns the lines, and the position of the cursor in them. */
+export function composerLines(composer: Composer, { width, maxRows, placeholder }: ComposerRoom) {
   const { buffer, pastes, search, completion } = composer;
   const rule = line('─'.repeat(width), 'faint');
   const { rows, row, column } = layout(buffer, width - 2, (each) => pasteLabel(each, pastes));

@@ -35,19 +35,14 @@ export interface DrawnDialog {
   readonly selected: number;
 }
 
-export interface DialogLines {
-  readonly lines: readonly StyledLine[];
-  /** The drawn dialog, or undefined if the dialog is too small to show the request. */
-  readonly drawn: DrawnDialog | undefined;
-}
-
 const EDGES = 2;
 /** Minimum number of rows of a dialog: the edges, two rows of the request, and two options. */
 const MIN_ROWS = EDGES + 4;
 /** If the request is shortened, a blank row before the options is drawn only if there are at least this many rows. */
 const ROOMY = 12;
 
-export function dialogLines(dialog: DialogView, view: View): DialogLines {
+/** Returns the lines, and the drawn dialog, which is undefined if the dialog is too small to show the request. */
+export function dialogLines(dialog: DialogView, view: View) {
   const { entry, focus, mayAnswer, maxRows } = dialog;
   const { call } = entry;
   const width = view.width - 4;
@@ -90,25 +85,17 @@ export function dialogLines(dialog: DialogView, view: View): DialogLines {
   };
 }
 
-interface Layout {
-  /** The rows of the options. */
-  readonly optionRoom: number;
-  /** The number of blank rows before the options. */
-  readonly blank: number;
-  readonly about: FittedRequest;
-}
-
 /**
  * Divides the rows between the request and the options. Tries to show the whole request, first with the options in
  * full, then with at most one row for each option, then without the blank row. `fitted` returns the request in the
- * given number of rows.
+ * given number of rows. Returns the rows of the options, the number of blank rows before them, and the request.
  */
 function layout(
   rows: number,
   allOptions: number,
   count: number,
   fitted: (room: number) => FittedRequest,
-): Layout {
+) {
   const needed = fitted(Infinity).lines.length;
   const half = Math.max(2, Math.floor(rows / 2));
   const short = Math.min(count, Math.max(half, rows - needed));

@@ -165,12 +165,7 @@ function isConflict(error: unknown): boolean {
 }
 
 /** Returns the fields of a card that a person can edit. */
-function contentOf({
-  name,
-  slug,
-  description,
-  card,
-}: Pick<ShownVersion, 'name' | 'slug' | 'description' | 'card'>) {
+function contentOf({ name, slug, description, card }: ShownCard | ShownVersion) {
   return { name, slug, description, card };
 }
 

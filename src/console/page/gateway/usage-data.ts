@@ -73,15 +73,14 @@ export function totalOf(rows: readonly UsageItem[]): UsageSum {
   return total;
 }
 
+const COUNTED = ['calls', 'failures', 'inputTokens', 'outputTokens'] as const;
+
 function emptySum(name: string): UsageSum {
   return { name, calls: 0, failures: 0, inputTokens: 0, outputTokens: 0, cost: new Map() };
 }
 
 function addTo(sum: UsageSum, row: UsageItem): void {
-  sum.calls += row.calls;
-  sum.failures += row.failures;
-  sum.inputTokens += row.inputTokens;
-  sum.outputTokens += row.outputTokens;
+  for (const each of COUNTED) sum[each] += row[each];
   if (!row.cost) return;
   const { amount, currency } = row.cost;
   sum.cost.set(currency, (sum.cost.get(currency) ?? 0) + amount);

@@ -1,16 +1,15 @@
 /** The inbox: the tasks of this server that need a person, that are running, and that have ended. */
-import { useSignal } from '@preact/signals';
+import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import { A2AError } from '../../../protocol/index.ts';
-import { PageMessage, Problem, ProblemLine, useLoaded } from '../parts/loading.tsx';
-import { Tabs } from '../parts/lists.tsx';
-import { goTo, hrefOf, replacePlace, route } from '../server/route.ts';
-import type { PageProps, Server } from '../server/server.ts';
-import { Filters, sinceOf } from './filters.tsx';
 import { GROUP_NAMES, type Group, type InboxTask } from './merged-tasks.ts';
 import { TaskRow } from './task-row.tsx';
 import { useInbox, useOpenings, type InboxState } from './use-inbox.ts';
-import { PageButton } from '../parts/controls.tsx';
+import { PageButton, Form, TextField } from '../parts/controls.tsx';
+import { Tabs, ChoiceField, FilterButtons, TextFilter } from '../parts/lists.tsx';
+import { PageMessage, Problem, ProblemLine, useLoaded } from '../parts/loading.tsx';
+import { goTo, hrefOf, replacePlace, route } from '../server/route.ts';
+import type { PageProps, Server } from '../server/server.ts';
+import { A2AError } from '../../../protocol/index.ts';
 
 const TITLES: Readonly<Record<Group, string>> = {
   'needs-you': 'Needs you',
@@ -208,4 +207,66 @@ function matches(
   const said = JSON.stringify(task.status.message?.parts ?? '');
   const all = [openings.get(task.id) ?? '', said, task.id, task.contextId, agent];
   return all.some((text) => text.toLowerCase().includes(words));
+}
+
+const HOUR = 3_600_000;
+const TIMES: Readonly<Record<string, readonly [label: string, ms: number]>> = {
+  hour: ['the last hour', HOUR],
+  day: ['the last 24 hours', 24 * HOUR],
+  week: ['the last 7 days', 7 * 24 * HOUR],
+};
+
+/** Returns the start of the chosen time range, or undefined if no range is chosen. */
+function sinceOf(time: string): string | undefined {
+  const known = Object.hasOwn(TIMES, time) ? TIMES[time] : undefined;
+  return known && new Date(Date.now() - known[1]).toISOString();
+}
+
+interface FiltersProps {
+  readonly agents: readonly string[];
+  readonly query: Readonly<Record<string, string>>;
+  readonly onChange: (changed: Record<string, string>) => void;
+  /** The text that a task must contain to be listed. */
+  readonly search: Signal<string>;
+  readonly onReload: () => void;
+}
+
+/** The filters. All except the search are in the page's address. The search covers only loaded tasks. */
+function Filters({ agents, query, onChange, search, onReload }: FiltersProps) {
+  const { agent = '', context = '', time = '' } = query;
+  const names = agents.map((name) =>
+    name === '' ? (['gateway itself', 'the gateway itself'] as const) : name,
+  );
+  return (
+    <Form class="filters">
+      {agents.length > 1 ? (
+        <ChoiceField
+          label="Agent"
+          value={agent}
+          options={[['', 'all'], ...names]}
+          onChange={(value) => onChange({ agent: value })}
+        />
+      ) : null}
+      <TextFilter
+        label="Context"
+        value={context}
+        onChange={(value) => onChange({ context: value })}
+      />
+      <ChoiceField
+        label="Changed in"
+        value={time}
+        options={[
+          ['', 'any time'],
+          ...Object.entries(TIMES).map(([name, [label]]) => [name, label] as const),
+        ]}
+        onChange={(value) => onChange({ time: value })}
+      />
+      <TextField box="grows" type="search" label="Search what is loaded" text={search} />
+      <FilterButtons
+        isFiltered={agent !== '' || context !== '' || time !== ''}
+        onClear={() => onChange({ agent: '', context: '', time: '' })}
+        onReload={onReload}
+      />
+    </Form>
+  );
 }

@@ -2,7 +2,6 @@
 import { useSignal } from '@preact/signals';
 import { cleanLine } from '../../../display/index.ts';
 import { waitingCallsIn } from '../../../protocol/development-tool/index.ts';
-import { textOf, type Task } from '../../../protocol/index.ts';
 import { AnswerForm, TaskButtons } from '../parts/task-actions.tsx';
 import { ProblemLine, useAction } from '../parts/loading.tsx';
 import { Moment, StateBadge } from '../parts/task-parts.tsx';
@@ -10,9 +9,8 @@ import { goTo, hrefOf } from '../server/route.ts';
 import { EXTENSIONS, type Server } from '../server/server.ts';
 import { mayWrite } from '../server/tasks.ts';
 import type { InboxTask } from './merged-tasks.ts';
+import { startOf } from './use-inbox.ts';
 import { PageButton } from '../parts/controls.tsx';
-
-const MAX_SAID = 300;
 
 interface RowProps {
   readonly server: Server;
@@ -35,7 +33,8 @@ export function TaskRow(props: RowProps) {
   const action = useAction();
   const { busy, problem, run } = action;
   const name = opening === undefined || opening === '' ? id : opening;
-  const said = saidBy(task);
+  // The start of the message in the task's status, for example a question or an error.
+  const said = startOf(status.message?.parts);
   const writes = mayWrite(server, agent);
 
   /** Opens the field for an answer. If a call waits, opens the page of the task instead, which shows the whole call. */
@@ -101,11 +100,6 @@ export function TaskRow(props: RowProps) {
       {problem === undefined ? null : <ProblemLine error={problem} />}
     </li>
   );
-}
-
-/** Returns the start of the message in the task's status, for example a question or an error. */
-function saidBy({ status: { message } }: Task): string {
-  return message ? cleanLine(textOf(message.parts).slice(0, 2 * MAX_SAID)).slice(0, MAX_SAID) : '';
 }
 
 /** Returns only the end of a long id, because time-ordered ids of the same minute often have the same start. */

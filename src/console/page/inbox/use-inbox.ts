@@ -1,7 +1,7 @@
 /** Loads the inbox: the numbers of tasks, the tasks of one group, and the start of each task's first message. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
-import { textOf, type Task } from '../../../protocol/index.ts';
+import { textOf, type Part } from '../../../protocol/index.ts';
 import { useAction, useLoaded } from '../parts/loading.tsx';
 import type { Server } from '../server/server.ts';
 import { readOpening } from '../server/tasks.ts';
@@ -20,23 +20,12 @@ import {
 const EVERY_MS = 7500;
 /** Number of tasks whose first messages are loaded at the same time. */
 const AT_ONCE = 4;
-const MAX_TITLE = 300;
+/** Maximum length of the start of a message. */
+const MAX_START = 300;
 
-export interface InboxState {
-  readonly counts: Readonly<Record<Group, number>> | undefined;
-  readonly tasks: readonly InboxTask[] | undefined;
-  /** The number of tasks in this group, on all pages. */
-  readonly total: number;
-  readonly more: boolean;
-  readonly loading: boolean;
-  /** Whether tasks have changed since the list was loaded. */
-  readonly outdated: boolean;
-  readonly error: unknown;
-  readonly loadMore: () => void;
-  readonly reload: () => void;
-}
+export type InboxState = ReturnType<typeof useInbox>;
 
-export function useInbox(server: Server, group: Group | undefined, filter: TaskFilter): InboxState {
+export function useInbox(server: Server, group: Group | undefined, filter: TaskFilter) {
   const { agents, contextId, since } = filter;
   const inputs = [server, agents.join(' '), contextId, since, group];
   const pages = useRef<MergedTasks | undefined>(undefined);
@@ -75,9 +64,11 @@ export function useInbox(server: Server, group: Group | undefined, filter: TaskF
   return {
     counts: value?.counts,
     tasks: value?.tasks && [...value.tasks, ...later],
+    /** The number of tasks in this group, on all pages. */
     total: pages.current?.total ?? 0,
     more: pages.current?.more ?? false,
     loading: first.loading || busy,
+    /** Whether tasks have changed since the list was loaded. */
     outdated,
     error: first.error ?? problem,
     loadMore,
@@ -103,7 +94,8 @@ export function useOpenings(
     const work = async (): Promise<void> => {
       for (let next = missing.shift(); next && !signal.aborted; next = missing.shift()) {
         const { agent, task } = next;
-        const text = firstWords(await readOpening(server, { agent, taskId: task.id }, signal));
+        const opening = await readOpening(server, { agent, taskId: task.id }, signal);
+        const text = startOf(opening?.history?.find(({ role }) => role === 'user')?.parts);
         asked.current.add(task.id);
         setOpenings((before) => new Map(before).set(task.id, text));
       }
@@ -116,7 +108,7 @@ export function useOpenings(
   return openings;
 }
 
-function firstWords(task: Task | undefined): string {
-  const first = task?.history?.find(({ role }) => role === 'user');
-  return cleanLine(textOf(first?.parts ?? []).slice(0, 2 * MAX_TITLE)).slice(0, MAX_TITLE);
+/** Returns the start of a message in one line. */
+export function startOf(parts: readonly Part[] = []): string {
+  return cleanLine(textOf(parts).slice(0, 2 * MAX_START)).slice(0, MAX_START);
 }

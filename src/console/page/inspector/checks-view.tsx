@@ -16,7 +16,11 @@ const SIGNS = {
   broken: ['✗', 'Problem', 'bad'],
 } as const;
 
-export function ChecksView({ inspection }: { readonly inspection: Inspection }) {
+interface Inspected {
+  readonly inspection: Inspection;
+}
+
+export function ChecksView({ inspection }: Inspected) {
   const checks = inspection.checks.value;
   return (
     <>
@@ -41,13 +45,7 @@ function summaryOf(checks: readonly AgentCheck[], busy: boolean): string {
   return found.length === 0 ? 'Everything is OK.' : `${found.join(', ')}.`;
 }
 
-function CheckRow({
-  check,
-  inspection,
-}: {
-  readonly check: AgentCheck;
-  readonly inspection: Inspection;
-}) {
+function CheckRow({ check, inspection }: Inspected & { readonly check: AgentCheck }) {
   const [sign, word, tone] = SIGNS[check.status];
   const why = check.problem === undefined ? undefined : EXPLANATIONS[check.problem];
   return (
@@ -77,13 +75,7 @@ function CheckRow({
 }
 
 /** Asks the person whether requests may go to another origin that the card names. */
-function Agreement({
-  inspection,
-  origin,
-}: {
-  readonly inspection: Inspection;
-  readonly origin: string;
-}) {
+function Agreement({ inspection, origin }: Inspected & { readonly origin: string }) {
   const { problem, run } = useAction();
   const { agree } = inspection.access;
   if (!agree) {
@@ -112,7 +104,7 @@ const OUTCOMES = {
   invalid: ['✗ not valid', 'bad'],
 } as const satisfies Record<SignatureResult['outcome'], readonly [string, string]>;
 
-function Signatures({ inspection }: { readonly inspection: Inspection }) {
+function Signatures({ inspection }: Inspected) {
   const results = inspection.signatures.value;
   if (!canVerify()) {
     return (

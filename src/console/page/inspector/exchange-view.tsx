@@ -2,17 +2,16 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { isObject } from '../../../base/index.ts';
-import { cleanLine, reveals } from '../../../display/index.ts';
+import { nameOfEvent } from './event-name.ts';
+import type { RecordedExchange, RecordedEvent, ShownHeader } from './exchanges.ts';
+import type { Inspection } from './inspection.ts';
+import { PageButton, Radios } from '../parts/controls.tsx';
+import { jsonIn } from '../parts/json.ts';
 import { EarlierEvents } from '../parts/lists.tsx';
 import { PageMessage } from '../parts/loading.tsx';
 import { durationOf } from '../parts/task-parts.tsx';
 import { LongText } from '../session/lines.tsx';
-import type { RecordedExchange, RecordedEvent, ShownHeader } from './exchanges.ts';
-import { nameOfEvent } from './event-name.ts';
-import { jsonIn } from '../parts/json.ts';
-import { hexDump } from './hex-dump.ts';
-import type { Inspection } from './inspection.ts';
-import { PageButton, Radios } from '../parts/controls.tsx';
+import { cleanLine, reveals } from '../../../display/index.ts';
 
 const FIRST_ROWS = 60;
 /** Number of latest events that are drawn until the person asks for earlier ones. */
@@ -62,13 +61,13 @@ function Entry({ summary, children }: EntryProps) {
 
 function ExchangeLine({ exchange }: { readonly exchange: RecordedExchange }) {
   void exchange.version.value;
-  const { method, url, status, problem } = exchange;
+  const { request, status, problem } = exchange;
   const isWaiting = status === undefined && problem === undefined;
   const bad = problem !== undefined || (status ?? 0) >= 400;
   return (
     <span class="exchange-line">
-      <strong>{method}</strong> <span class="mono">{cleanLine(url)}</span>{' '}
-      {cleanLine(methodIn(exchange.requestBody))}{' '}
+      <strong>{request.method}</strong> <span class="mono">{cleanLine(request.url)}</span>{' '}
+      {cleanLine(methodIn(request.body))}{' '}
       <span class={isWaiting ? 'dim' : bad ? 't-warning' : 't-good'}>
         {status ?? (isWaiting ? 'waiting' : 'no response')}
       </span>{' '}
@@ -102,8 +101,8 @@ interface ExchangeProps {
 export function ExchangeView({ exchange, onReplay }: ExchangeProps) {
   void exchange.version.value;
   const form = useSignal<Form>('formatted');
-  const { method, url, requestHeaders, requestBody = '', status, problem } = exchange;
-  const target = new URL(url);
+  const { request, status, problem } = exchange;
+  const target = new URL(request.url);
   const statusLine =
     status === undefined
       ? problem === undefined
@@ -116,9 +115,9 @@ export function ExchangeView({ exchange, onReplay }: ExchangeProps) {
         <span class="dim">{timing(exchange)}</span>
       </Radios>
       <div class="sides">
-        <Side title="Request" line={`${method} ${target.pathname}${target.search}`}>
-          <Headers headers={[['host', target.host], ...requestHeaders]} />
-          <Body form={form.value} bytes={() => new TextEncoder().encode(requestBody)} />
+        <Side title="Request" line={`${request.method} ${target.pathname}${target.search}`}>
+          <Headers headers={[['host', target.host], ...request.headers]} />
+          <Body form={form.value} bytes={() => new TextEncoder().encode(request.body)} />
         </Side>
         <Side title="Response" line={statusLine}>
           <Headers headers={exchange.headers} />
@@ -240,4 +239,22 @@ function EventRow({ event, onReplay }: EventProps) {
       )}
     </li>
   );
+}
+
+const MAX_BYTES = 65_536;
+const PER_ROW = 16;
+
+/** Returns rows of text. Each row has a position, and its bytes in hexadecimal and as ASCII characters. */
+function hexDump(bytes: Uint8Array): string {
+  const rows: string[] = [];
+  const length = Math.min(bytes.length, MAX_BYTES);
+  for (let at = 0; at < length; at += PER_ROW) {
+    const row = [...bytes.subarray(at, Math.min(at + PER_ROW, length))];
+    const hex = row.map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
+    const text = row.map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : '.'));
+    const position = at.toString(16).padStart(6, '0');
+    rows.push(`${position}  ${hex.padEnd(PER_ROW * 3 - 1)}  ${text.join('')}`);
+  }
+  if (bytes.length > length) rows.push(`… ${bytes.length - length} more bytes`);
+  return rows.join('\n');
 }

@@ -36,13 +36,17 @@ export interface RecordedEvent extends SseEvent {
   readonly at: number;
 }
 
+interface RecordedRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: readonly ShownHeader[];
+  readonly body: string | undefined;
+}
+
 /** A request and its response. The fields of the response change while it arrives. */
 export class RecordedExchange {
   readonly id: number;
-  readonly method: string;
-  readonly url: string;
-  readonly requestHeaders: readonly ShownHeader[];
-  readonly requestBody: string | undefined;
+  readonly request: RecordedRequest;
   readonly #since = performance.now();
   /** Changes whenever a field of the response changes. */
   readonly version = signal(0);
@@ -63,15 +67,9 @@ export class RecordedExchange {
   #chunks: Uint8Array[] = [];
   #kept = 0;
 
-  constructor(
-    id: number,
-    request: Pick<RecordedExchange, 'method' | 'url' | 'requestHeaders' | 'requestBody'>,
-  ) {
+  constructor(id: number, request: RecordedRequest) {
     this.id = id;
-    this.method = request.method;
-    this.url = request.url;
-    this.requestHeaders = request.requestHeaders;
-    this.requestBody = request.requestBody;
+    this.request = request;
   }
 
   get elapsed(): number {
@@ -150,8 +148,8 @@ export class ExchangeLog {
       const exchange = new RecordedExchange(++this.#last, {
         method,
         url,
-        requestBody: body,
-        requestHeaders: [
+        body,
+        headers: [
           ...Array.from(headers, ([name, value]): ShownHeader => [
             name,
             hidden(name) ? undefined : value,

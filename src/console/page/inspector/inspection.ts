@@ -41,8 +41,6 @@ export interface OwnHeader {
 /** A card as the agent sends it to clients of one protocol version. */
 export interface CardCopy extends FoundCard {
   readonly raw: unknown;
-  /** The text as it was received. */
-  readonly text: string;
 }
 
 export class Inspection {
@@ -150,7 +148,7 @@ export class Inspection {
     const options = this.optionsFor(address, (exchange) => sent.push(exchange));
     const found = await discover(address, { ...options, version, timeoutMs: CARD_MS });
     const text = new TextDecoder().decode(sent.at(-1)?.bytes);
-    return { ...found, text, raw: JSON.parse(text) };
+    return { ...found, raw: JSON.parse(text) };
   }
 
   async #check(isCurrent: () => boolean): Promise<void> {

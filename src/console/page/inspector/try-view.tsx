@@ -7,6 +7,8 @@ import { reasonOf } from '../../../base/index.ts';
 import { cleanLine } from '../../../display/index.ts';
 import { TriedCall, type CallInput, type TriedOperation } from './calls.ts';
 import { ExchangeView } from './exchange-view.tsx';
+import { ChoiceField } from '../parts/lists.tsx';
+import type { AgentInterface } from '../../../protocol/index.ts';
 import type { Inspection } from './inspection.ts';
 import { bound, PageButton, Form, TextField, VERBATIM } from '../parts/controls.tsx';
 
@@ -48,20 +50,13 @@ export function TryView({ inspection }: { readonly inspection: Inspection }) {
     <>
       <Form class="panel-form" onSubmit={() => start('stream')}>
         <div class="filters">
-          <div class="grows">
-            <label for="try-interface">Interface</label>
-            <select
-              id="try-interface"
-              value={String(chosen.value)}
-              onChange={({ currentTarget }) => (chosen.value = Number(currentTarget.value))}
-            >
-              {offers.map((offer, at) => (
-                <option key={at} value={String(at)}>
-                  {cleanLine(`${nameOfInterface(offer)} at ${offer.url}`)}
-                </option>
-              ))}
-            </select>
-          </div>
+          <ChoiceField
+            box="grows"
+            label="Interface"
+            value={String(chosen.value)}
+            options={offers.map((offer, at) => [String(at), labelOf(offer)] as const)}
+            onChange={(value) => (chosen.value = Number(value))}
+          />
           <TextField type="text" label="Task id" text={taskId} {...VERBATIM} />
           <TextField type="text" label="Context id" text={contextId} {...VERBATIM} />
         </div>
@@ -108,6 +103,10 @@ export function TryView({ inspection }: { readonly inspection: Inspection }) {
       </div>
     </>
   );
+}
+
+function labelOf(offer: AgentInterface): string {
+  return cleanLine(`${nameOfInterface(offer)} at ${offer.url}`);
 }
 
 const TITLES: Readonly<Record<TriedOperation, string>> = {

@@ -6,16 +6,18 @@ import { PageButton } from './controls.tsx';
 
 interface ChoiceFieldProps {
   readonly label: string;
+  /** The class of the element around the label and the field. */
+  readonly box?: string;
   readonly value: string;
   /** The values, or pairs of a value and the words for it. */
   readonly options: readonly (string | readonly [value: string, label: string])[];
   readonly onChange: (value: string) => void;
 }
 
-export function ChoiceField({ label, value, options, onChange }: ChoiceFieldProps) {
+export function ChoiceField({ label, box, value, options, onChange }: ChoiceFieldProps) {
   const id = useId();
   return (
-    <div>
+    <div class={box}>
       <label for={id}>{label}</label>
       <select id={id} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
         {options.map((each) => {

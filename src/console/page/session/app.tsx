@@ -4,16 +4,17 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { reasonOf } from '../../../base/index.ts';
-import { announcement, watchAttention } from './attention.ts';
-import { redeemTicket, remembered, SERVER_KIND } from '../server/access.ts';
+import { Alert, bound, PageButton, Form } from '../parts/controls.tsx';
+import { redeemTicket, remembered, SERVER_KIND, BASE, ownName } from '../server/access.ts';
 import { isRefused } from '../server/server.ts';
+import { openAgentSession } from './agent-session.ts';
+import { announcement, watchAttention } from './attention.ts';
+import { Header } from './header.tsx';
+import { PageSession } from './page-session.ts';
 import { PromptField } from './prompt-field.tsx';
 import { ContentEditor, RequestDialog } from './request-dialog.tsx';
-import { Header } from './header.tsx';
-import { openSession } from './open-session.ts';
-import type { PageSession } from './page-session.ts';
 import { TranscriptView } from './transcript.tsx';
-import { Alert, bound, PageButton, Form } from '../parts/controls.tsx';
+import { joinLive, type LiveSession } from '../../../live/client/index.ts';
 
 type Screen =
   | { readonly kind: 'joining' }
@@ -161,4 +162,40 @@ function Session({ store }: { readonly store: PageSession }) {
       </div>
     </div>
   );
+}
+
+/** The number of attempts is unlimited, because a phone may sleep for hours. */
+const RETRY = { attempts: Infinity, delayMs: 250, maxDelayMs: 5000 };
+
+/** Number of messages that are loaded first. A longer session would take seconds to load. */
+const FIRST_MESSAGES = 2000;
+
+/**
+ * Opens the session. For a live session, loads only the newest FIRST_MESSAGES messages, unless `seen` is given. If
+ * `seen` is given, loads all messages. `seen` is the number of entries that the page had already shown when it
+ * requested all messages. Throws A2AError `unauthenticated` if the server requires another token.
+ */
+async function openSession(token: string | undefined, seen?: number): Promise<PageSession> {
+  const opened: { store?: PageSession } = {};
+  const onConnection = (connected: boolean) => {
+    const { store } = opened;
+    if (store) store.connection.value = connected ? 'connected' : 'reconnecting';
+  };
+  const name = ownName();
+  const session: LiveSession =
+    SERVER_KIND === 'live'
+      ? await joinLive(BASE, {
+          token,
+          name,
+          retry: RETRY,
+          onConnection,
+          history: seen === undefined ? FIRST_MESSAGES : undefined,
+        })
+      : await openAgentSession(BASE, {
+          token,
+          name,
+          taskId: remembered('task').value,
+          onTask: (taskId) => (remembered('task').value = taskId),
+        });
+  return (opened.store = new PageSession(session, seen));
 }

@@ -171,14 +171,13 @@ function link({ tokens, href, text }: Tokens.Link): ComponentChildren {
   );
 }
 
-/** A link from a peer. If it does not lead to a web page or a mail address, only its text is drawn. */
-export function SafeLink({
-  href,
-  children,
-}: {
+interface LinkProps {
   readonly href: string;
   readonly children: ComponentChildren;
-}) {
+}
+
+/** A link from a peer. If it does not lead to a web page or a mail address, only its text is drawn. */
+export function SafeLink({ href, children }: LinkProps) {
   const url = safeUrl(href);
   if (!url) return <>{children}</>;
   return (

@@ -1,16 +1,24 @@
 /** A task with its whole log. While the page shows the task, `follow` reads its new events. */
 import { signal } from '@preact/signals';
 import { rest } from '../../../base/index.ts';
-import type { LiveRole } from '../../../live/client/index.ts';
-import type { LogEntry, ProtocolVersion } from '../../../protocol/index.ts';
-import { isTerminal } from '../../../protocol/schema-free/index.ts';
+import { retryMs, whileHidden } from '../server/polling.ts';
 import { EXTENSIONS, type Server } from '../server/server.ts';
 import { leaveIfRefused } from '../server/sign-in.ts';
-import { mayWrite, decoded, readLog, type RawEntry, type TaskPlace } from '../server/tasks.ts';
-import { retryMs, whileHidden } from '../server/polling.ts';
+import {
+  mayWrite,
+  decoded,
+  readLog,
+  type RawEntry,
+  type TaskPlace,
+  cancelTask,
+  sendToTask,
+} from '../server/tasks.ts';
+import { OwnSession } from '../session/own-session.ts';
 import { PageSession } from '../session/page-session.ts';
 import { PastStates } from './past-states.ts';
-import { TaskSession } from './task-session.ts';
+import type { LiveRole, LiveItem, LiveSession } from '../../../live/client/index.ts';
+import type { LogEntry, ProtocolVersion, Part } from '../../../protocol/index.ts';
+import { isTerminal } from '../../../protocol/schema-free/index.ts';
 
 /**
  * Pauses before the log is read again, in milliseconds: after a stream has ended, while the task waits for an answer,
@@ -134,4 +142,43 @@ export class OpenTask {
     this.#endPause = () => ended.abort();
     return rest(ms, AbortSignal.any([stopped, ended.signal]));
   }
+}
+
+/**
+ * Presents a task as a live session whose only client is this page. So the page can show the task's questions in the
+ * dialog of live sessions.
+ */
+class TaskSession extends OwnSession implements LiveSession {
+  readonly #server: Server;
+  readonly #place: TaskPlace;
+  readonly #onSent: () => void;
+
+  /**
+   * `onSent` is called after each attempt to send a message to the task, so that the page reads the task's new events.
+   */
+  constructor(server: Server, place: TaskPlace, roles: readonly LiveRole[], onSent: () => void) {
+    super('browser', roles);
+    this.#onSent = onSent;
+    this.#server = server;
+    this.#place = place;
+  }
+
+  /** Yields nothing. The page reads the task's log itself, because it also shows earlier states of the task. */
+  async *items(): AsyncGenerator<LiveItem> {}
+
+  /** Calls `onSent` even if the task refuses the message, because another client may have answered first. */
+  protected async send(parts: readonly Part[]): Promise<string> {
+    await sendToTask(this.#server, this.#place, parts).finally(this.#onSent);
+    return this.#place.taskId;
+  }
+
+  async cancel(): Promise<void> {
+    await cancelTask(this.#server, this.#place);
+  }
+
+  async commands() {
+    return [];
+  }
+
+  async close(): Promise<void> {}
 }
