@@ -59,7 +59,7 @@ const CHARTED = [
 function chart(rows: readonly Row[]): string {
   const width = 720;
   const left = 150;
-  /** Room for the words behind the longest bar. */
+  /** Room for the text to the right of the longest bar. */
   const right = 210;
   let y = 52;
   const bars: string[] = [];

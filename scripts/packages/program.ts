@@ -117,7 +117,7 @@ export function writeProgram(
       'A coding agent for your terminal, editor and phone, and a gateway, over the A2A protocol',
     keywords: [...manifest.keywords, 'cli', 'acp', 'gateway'],
     bin: { parley: 'bin/parley.js' },
-    // What src/cli/agents/own-library.ts resolves.
+    // What src/cli/agents/agent-file.ts resolves.
     imports: {
       '#own/zod': './own/zod.js',
       '#own/parley-a2a': './own/parley-a2a/index.js',

@@ -14,6 +14,7 @@ import {
   PROTOCOL_VERSION,
   RequestError,
   type AgentContext,
+  type AuthenticateRequest,
   type AuthMethod,
   type ClientCapabilities,
   type InitializeResponse,
@@ -23,14 +24,14 @@ import {
   type Stream,
 } from '@agentclientprotocol/sdk';
 import { isAbsolute } from 'node:path';
-import { isObject } from '../base/index.ts';
+import { isObject, Turns } from '../base/index.ts';
 import type { Editor, LiveSession } from '../live/client/index.ts';
 import { McpServers } from '../protocol/development-tool/index.ts';
+import { A2AError } from '../protocol/index.ts';
 import type { Logger } from '../tasks/index.ts';
 import { askedOnly } from './answers.ts';
 import type { ChoiceState } from './config-options.ts';
 import { ClientEditor } from './client-editor.ts';
-import { requestError } from './errors.ts';
 import { AcpSession } from './session.ts';
 
 /** Maximum number of open sessions per connection. */
@@ -38,6 +39,9 @@ const MAX_SESSIONS = 32;
 
 /** The SDK no longer has this method. Clients that were written for older versions of ACP still use it. */
 const SET_MODEL = 'session/set_model';
+
+const INTERNAL = -32603;
+const NOT_FOUND = -32002;
 
 /** The parameters of session/new, session/load and session/resume. */
 export interface Wanted {
@@ -107,10 +111,19 @@ export interface ServedAcp {
   close(): void;
 }
 
+/** A request to join a session: session/new, session/load or session/resume. */
+interface JoinRequest {
+  readonly client: AgentContext;
+  readonly params: {
+    readonly cwd: string;
+    readonly mcpServers?: AcpMcpServer[];
+    readonly sessionId?: string;
+  };
+}
+
+/** A request about one session. */
 interface SessionRequest {
-  readonly cwd: string;
-  readonly mcpServers?: AcpMcpServer[];
-  readonly sessionId?: string;
+  readonly params: { readonly sessionId: string };
 }
 
 export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
@@ -122,7 +135,8 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
   const entered = new WeakSet<LiveSession>();
   let capabilities: ClientCapabilities = {};
   let clientName = '';
-  let entering: Promise<unknown> = Promise.resolve();
+  /** Runs requests one after the other, so that a session is not joined twice, or joined while it is being deleted. */
+  const turns = new Turns();
 
   const answer: InitializeResponse = {
     protocolVersion: PROTOCOL_VERSION,
@@ -141,17 +155,13 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     authMethods: [...(options.authentication?.methods ?? [])],
   };
 
-  /** Runs requests one after the other, so that a session is not joined twice, or joined while it is being deleted. */
-  function inOrder<Result>(act: () => Promise<Result>): Promise<Result> {
-    const next = entering.then(act);
-    entering = next.catch(() => {});
-    return next;
+  /** Joins the requested session. The client gets no updates before `start`. */
+  function enter(request: JoinRequest, history: boolean): Promise<AcpSession> {
+    return turns.run('', () => enterNow(request, history));
   }
 
-  /** Joins the requested session. The client gets no updates before `start`. */
-  async function enter(
-    client: AgentContext,
-    { cwd, mcpServers = [], sessionId }: SessionRequest,
+  async function enterNow(
+    { client, params: { cwd, mcpServers = [], sessionId } }: JoinRequest,
     history: boolean,
   ): Promise<AcpSession> {
     if (joined.size >= MAX_SESSIONS) {
@@ -212,7 +222,8 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
   }
 
   /** Handles session/close: leaves the session. If no other client has the session open, cancels its turn first. */
-  async function close(one: AcpSession): Promise<void> {
+  async function close({ params: { sessionId } }: SessionRequest): Promise<void> {
+    const one = find(sessionId);
     if (options.isShared?.(one.session) === false) {
       // From now on, the client cannot start another turn.
       joined.delete(one.sessionId);
@@ -233,7 +244,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     return one.choices;
   }
 
-  async function list({ cwd, cursor }: ListSessionsRequest): Promise<ListSessionsResponse> {
+  async function list({ params: { cwd, cursor } }: { readonly params: ListSessionsRequest }) {
     if (!options.list) throw RequestError.methodNotFound(session.list);
     if (cwd && !isAbsolute(cwd)) {
       throw RequestError.invalidParams({}, 'cwd: must be an absolute path');
@@ -242,7 +253,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
   }
 
   /** Makes the client leave a session, and deletes the session. Throws while one of its turns runs. */
-  async function remove(sessionId: string): Promise<void> {
+  async function remove({ params: { sessionId } }: SessionRequest): Promise<void> {
     if (!options.remove) throw RequestError.methodNotFound(session.delete);
     const one = joined.get(sessionId);
     if (one?.isBusy) {
@@ -255,7 +266,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     await options.remove(sessionId);
   }
 
-  function authenticate(methodId: string): void {
+  function authenticate({ params: { methodId } }: { readonly params: AuthenticateRequest }): void {
     const { authentication } = options;
     if (!authentication?.methods.some(({ id }) => id === methodId)) {
       throw RequestError.invalidParams({}, `methodId: unknown method ${methodId}`);
@@ -289,41 +300,30 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     })
     .onRequest(
       session.new,
-      handled(async ({ client, params }) => {
-        const one = await inOrder(() => enter(client, params, true));
+      handled(async (request) => {
+        const one = await enter(request, true);
         return { sessionId: one.sessionId, ...startSoon(one) };
       }),
     )
     .onRequest(
       session.load,
-      handled(async ({ client, params }) => {
-        const one = await inOrder(() => enter(client, params, true));
+      handled(async (request) => {
+        const one = await enter(request, true);
         await start(one);
         return one.choices;
       }),
     )
     .onRequest(
       session.resume,
-      handled(async ({ client, params }) =>
-        startSoon(await inOrder(() => enter(client, params, false))),
-      ),
+      handled(async (request) => startSoon(await enter(request, false))),
     )
-    .onRequest(
-      session.list,
-      handled(({ params }) => list(params)),
-    )
+    .onRequest(session.list, handled(list))
     .onRequest(
       session.delete,
-      handled(({ params: { sessionId } }) => inOrder(() => remove(sessionId))),
+      handled((request) => turns.run('', () => remove(request))),
     )
-    .onRequest(
-      methods.agent.authenticate,
-      handled(({ params: { methodId } }) => authenticate(methodId)),
-    )
-    .onRequest(
-      session.close,
-      handled(({ params: { sessionId } }) => close(find(sessionId))),
-    )
+    .onRequest(methods.agent.authenticate, handled(authenticate))
+    .onRequest(session.close, handled(close))
     .onRequest(
       session.setMode,
       handled(({ params: { sessionId, modeId } }) =>
@@ -417,4 +417,21 @@ function serversFrom(servers: readonly AcpMcpServer[]): McpServers {
 
 function byName(list: readonly { name: string; value: string }[]): Record<string, string> {
   return Object.fromEntries(list.map(({ name, value }) => [name, value]));
+}
+
+/**
+ * Returns the error to send to the client. Details of unexpected errors go only to the server's log. A2A error codes
+ * are never passed on, because the same codes have other meanings in ACP.
+ */
+function requestError(error: unknown, logger: Logger): RequestError {
+  if (error instanceof RequestError) return error;
+  if (!(error instanceof A2AError)) {
+    logger.error({ err: error }, 'an ACP request failed');
+    return RequestError.internalError();
+  }
+  const { message, reason } = error;
+  if (error.kind === 'taskNotFound') return new RequestError(NOT_FOUND, 'Session not found');
+  if (error.kind === 'unauthenticated') return RequestError.authRequired({}, message);
+  if (error.kind === 'invalidParams') return RequestError.invalidParams({ reason }, message);
+  return new RequestError(INTERNAL, message, { reason });
 }

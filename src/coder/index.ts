@@ -17,13 +17,7 @@ export { quotedText } from './approval/quoted.ts';
 export { logInToMcpServer, logOutOfMcpServer } from './session/mcp-login.ts';
 export type { LoginPlace } from './session/mcp-logins.ts';
 export { probeMcp } from './session/mcp-tools.ts';
-export {
-  filesRefused,
-  logNotices,
-  retryNotice,
-  smallContextWindow,
-  type Notify,
-} from './session/notices.ts';
+export { logNotices, notices, type Notify } from './session/notices.ts';
 export { APP } from './session/workspace-agent.ts';
 export { SETTINGS_KEY, WORKSPACE_KEY } from './session/workspace-agents.ts';
 export { MODEL_KEY } from './session/session-model.ts';

@@ -33,7 +33,7 @@ import {
   ProvidersConfig,
 } from './models/config.ts';
 import { withImplied } from './models/implied.ts';
-import { type CheckedSettings, surprisesIn } from './surprises.ts';
+import { type CheckedSettings, routesOf, surprisesIn } from './surprises.ts';
 import { TasksConfig } from './tasks/config.ts';
 import { WebAddress } from './api/web-address.ts';
 
@@ -311,11 +311,8 @@ function unknownReferences(
     if (file === undefined || existsSync(file)) continue;
     found.push(problemAt(json, ['providers', name, 'file'], 'no such file'));
   }
-  for (const [name, { provider, routes = [] }] of Object.entries(models)) {
-    if (provider !== undefined) check(provider, ['models', name, 'provider']);
-    for (const [at, route] of routes.entries()) {
-      check(route.provider, ['models', name, 'routes', at, 'provider']);
-    }
+  for (const [name, model] of Object.entries(models)) {
+    for (const { provider, path } of routesOf(name, model)) check(provider, [...path, 'provider']);
   }
   return found;
 }

@@ -1,6 +1,6 @@
 /** Finds valid settings that probably do not do what the operator expects, for `parley gateway --check`. */
 import type { VendorEnvironment } from '../agent/index.ts';
-import type { ModelSettings, ProviderConfig } from './models/config.ts';
+import type { ModelSettings, ModelsConfig, ProviderConfig } from './models/config.ts';
 import { impliedDefaultModel, withImplied } from './models/implied.ts';
 import { calledName, comparedName } from './models/model-name.ts';
 
@@ -80,14 +80,10 @@ function* aboutModels(
     return names.length === 0 || all.get(name)?.type === 'offline' ? undefined : names;
   };
   const used = new Set<string>();
-  for (const [name, { provider, model = name, routes = [] }] of Object.entries(models)) {
-    const own = provider === undefined ? [] : [{ provider, model, path: ['models', name] }];
-    const places = routes.map((route, at) => ({
-      provider: route.provider,
-      model: route.model ?? model,
-      path: ['models', name, 'routes', at],
-    }));
-    for (const place of [...own, ...places]) {
+  for (const [name, model] of Object.entries(models)) {
+    const { routes = [] } = model;
+    const places = routesOf(name, model);
+    for (const place of places) {
       used.add(place.provider);
       const names = listed(place.provider);
       if (names === undefined || names.includes(called(place.provider, place.model))) continue;
@@ -101,10 +97,9 @@ function* aboutModels(
     const keys = places.map(({ provider: at, model: named }) =>
       JSON.stringify([at, called(at, named)]),
     );
-    for (const [at, key] of keys.entries()) {
-      if (keys.indexOf(key) === at) continue;
-      const text = 'repeats an earlier route, so it is tried twice';
-      yield { path: ['models', name, 'routes', at], text };
+    for (const [at, { path }] of places.entries()) {
+      if (keys.indexOf(keys[at]!) === at) continue;
+      yield { path, text: 'repeats an earlier route, so it is tried twice' };
     }
   }
   for (const [name, provider] of Object.entries(providers)) {
@@ -140,24 +135,35 @@ function* aboutBudgets({ budgets = {}, providers = {}, models = {}, isWhole }: C
   }
 }
 
+/**
+ * Returns the providers that serve a model, their names for the model, and the paths of these settings. A model has
+ * either a provider or routes.
+ */
+export function routesOf(
+  name: string,
+  { provider, model = name, routes = [] }: ModelsConfig[string],
+): { readonly provider: string; readonly model: string; readonly path: readonly PropertyKey[] }[] {
+  if (provider !== undefined) return [{ provider, model, path: ['models', name] }];
+  return routes.map((route, at) => ({
+    provider: route.provider,
+    model: route.model ?? model,
+    path: ['models', name, 'routes', at],
+  }));
+}
+
 function modelsOf({ models = [], embeddingModels = [] }: ListedModels): string[] {
   return [...models, ...embeddingModels];
 }
 
 /** Returns the models that have a price, each as the text that `keyOf` returns. */
 function pricedModels(
-  models: NonNullable<CheckedSettings['models']>,
+  models: ModelsConfig,
   keyOf: (provider: string, model: string) => string,
 ): Set<string> {
   return new Set(
-    Object.entries(models).flatMap(([name, { provider, model = name, routes = [], pricing }]) => {
-      if (pricing === undefined) return [];
-      const own = provider === undefined ? [] : [{ provider }];
-      const called: readonly { provider: string; model?: string | undefined }[] = [
-        ...own,
-        ...routes,
-      ];
-      return called.map((route) => keyOf(route.provider, route.model ?? model));
+    Object.entries(models).flatMap(([name, settings]) => {
+      if (settings.pricing === undefined) return [];
+      return routesOf(name, settings).map(({ provider, model }) => keyOf(provider, model));
     }),
   );
 }

@@ -38,7 +38,7 @@ import { StateStore } from './control/store.ts';
 import { Twice } from './control/twice.ts';
 import { localCommand } from './input/local-commands.ts';
 import { NONE } from './text/theme.ts';
-import { secondsUntil } from './view/activity-lines.ts';
+import { secondsUntil } from './view/status-lines.ts';
 import { entryLines } from './view/entry-lines.ts';
 import { wholeRequest } from './view/request-lines.ts';
 import type { View } from './view/view.ts';

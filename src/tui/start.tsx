@@ -21,24 +21,15 @@ export async function startTui(
   options: TuiOptions = {},
 ): Promise<ExitReason> {
   const { stdin = process.stdin, stdout = process.stdout, environment = process.env } = options;
-  const reason = await (options.plain === true
-    ? startPlain(session, options)
-    : startScreen(session, options));
+  const reason = await (options.plain === true ? startPlain(session, options) : startScreen());
   options.onExit?.(reason);
   return reason;
 
-  async function startScreen(live: LiveSession, given: TuiOptions): Promise<ExitReason> {
+  async function startScreen(): Promise<ExitReason> {
     if (!isTerminal(stdin, stdout)) {
       throw new Error('The terminal UI needs a terminal. Without one, use --plain.');
     }
-    const controller = new Controller(live, given);
-    // This is a getter, because a session that is still being opened has no port yet.
-    const where = {
-      get a2aPort() {
-        return given.a2aPort;
-      },
-      attachedTo: given.attachedTo,
-    };
+    const controller = new Controller(session, options);
     const clear = (): void => {
       screen.clear();
       stdout.write(CLEAR_SCREEN);
@@ -46,8 +37,8 @@ export async function startTui(
     const app = (
       <AppScreen
         controller={controller}
-        theme={themeFor(given.theme, environment)}
-        options={where}
+        theme={themeFor(options.theme, environment)}
+        options={options}
         clear={clear}
       />
     );

@@ -5,7 +5,7 @@ import { get } from 'node:https';
 import { test, type TestContext } from 'node:test';
 import { credentials } from '@grpc/grpc-js';
 import { makeSelfSigned } from '../../src/base/tls/index.ts';
-import { lazyGrpc } from '../../src/cli/program/grpc.ts';
+import { lazyGrpc } from '../../src/cli/program/listen.ts';
 import { grpcBinding } from '../../src/grpc.ts';
 import { createAgent, serve, type ServeOptions } from '../../src/server.ts';
 import { genericClient } from '../support/grpc.ts';

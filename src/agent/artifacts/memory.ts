@@ -3,7 +3,7 @@
  * make room.
  */
 import type { ArtifactContent, ArtifactStore } from '../artifact.ts';
-import { deepFreeze } from '../sessions/freeze.ts';
+import { deepFreeze } from '../sessions/prepare.ts';
 import { StorageError } from '../storage-error.ts';
 import type { SessionKey } from '../session.ts';
 import {

@@ -7,12 +7,14 @@
  *   using opened = await openRun(sessions, key, runId);
  *   if (opened.questions.length > 0) events = runner.proceed(opened, { answers });
  */
+import { raceAbort } from '../../base/index.ts';
+import { RunError } from '../errors.ts';
 import type { Event, Question } from '../event.ts';
-import { claimRun } from './run-claims.ts';
 import { RunIndex } from './run-index.ts';
 import { storedEvents } from './stored-events.ts';
 import type { Run } from './run.ts';
 import type { Session, SessionKey, SessionStore } from '../session.ts';
+import { keyText } from '../sessions/prepare.ts';
 import { storedEvent, withDelta } from '../sessions/state.ts';
 
 /** An open run. The caller must dispose of it. */
@@ -45,6 +47,21 @@ export interface OpenRunOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** An open run, with additional data for the runner. */
+export interface LoadedRun extends OpenRun {
+  readonly store: SessionStore;
+  readonly index: RunIndex;
+  /**
+   * The part of the run that is active or was active last. A part ends when the run ends or waits for a person.
+   * Undefined before the first part and after `append`.
+   */
+  current: Run | undefined;
+  /** Stores events of a run that is not active. */
+  append(events: readonly Event[]): Promise<void>;
+}
+
+const loadedRuns = new WeakMap<OpenRun, LoadedRun>();
+
 /**
  * Opens a run. Waits until no other caller in this process has the run open, and then reads the session. The caller
  * must dispose of the result.
@@ -57,86 +74,96 @@ export async function openRun(
   runId: string,
   { create = false, answering = [], signal }: OpenRunOptions = {},
 ): Promise<OpenRun> {
-  const claim = await claimRun(store, key, runId, answering, signal);
-  try {
-    const session = create ? await store.open(key) : await store.get(key);
-    return new LoadedRun(store, key, new RunIndex(runId, session?.events), session, claim);
-  } catch (error) {
-    claim[Symbol.dispose]();
-    throw error;
-  }
-}
-
-/** An open run, with additional data for the runner. */
-export class LoadedRun implements OpenRun {
-  readonly store: SessionStore;
-  readonly key: SessionKey;
-  readonly index: RunIndex;
-  /**
-   * The part of the run that is active or was active last. A part ends when the run ends or waits for a person.
-   * Undefined before the first part and after `append`.
-   */
-  current: Run | undefined;
-  #read: Session | undefined;
-  readonly #claim: Disposable;
-
-  constructor(
-    store: SessionStore,
-    key: SessionKey,
-    index: RunIndex,
-    read: Session | undefined,
-    claim: Disposable,
-  ) {
-    this.store = store;
-    this.key = key;
-    this.index = index;
-    this.#read = read;
-    this.#claim = claim;
-  }
-
-  get runId(): string {
-    return this.index.runId;
-  }
-
-  get session(): Session | undefined {
-    return this.current?.session ?? this.#read;
-  }
-
-  get events(): readonly Event[] {
-    return this.session?.events.filter(({ runId }) => runId === this.runId) ?? [];
-  }
-
-  get questions(): readonly Question[] {
-    return [...this.index.questions.values()];
-  }
-
-  async delegated(): Promise<readonly Event[]> {
-    const { store, key, runId, index } = this;
-    // If a call has asked a question itself, no agent runs for it before the answer.
-    const calls = [...index.openCalls.values()].filter(({ part }) => !index.questions.has(part.id));
-    const found = calls.map((call) => storedEvents(store, key, runId, call));
-    return (await Promise.all(found)).flat();
-  }
-
-  /** Stores events of a run that is not active. */
-  async append(events: readonly Event[]): Promise<void> {
-    await this.store.append(this.key, events);
-    for (const event of events) this.index.add(event);
-    const { session } = this;
-    if (session) {
-      let { state } = session;
-      for (const event of events) state = withDelta(state, storedEvent(event)?.actions.stateDelta);
-      this.#read = { ...session, state, events: [...session.events, ...events] };
-    }
-    this.current = undefined;
-  }
-
-  [Symbol.dispose](): void {
-    this.#claim[Symbol.dispose]();
-  }
+  using claim = new DisposableStack();
+  claim.use(await claimRun(store, key, runId, answering, signal));
+  let read = create ? await store.open(key) : await store.get(key);
+  const index = new RunIndex(runId, read?.events);
+  const lock = claim.move();
+  const run: LoadedRun = {
+    store,
+    key,
+    runId,
+    index,
+    current: undefined,
+    get session() {
+      return run.current?.session ?? read;
+    },
+    get events() {
+      return run.session?.events.filter((event) => event.runId === runId) ?? [];
+    },
+    get questions() {
+      return [...index.questions.values()];
+    },
+    async delegated() {
+      // If a call has asked a question itself, no agent runs for it before the answer.
+      const calls = [...index.openCalls.values()].filter(
+        ({ part }) => !index.questions.has(part.id),
+      );
+      const found = calls.map((call) => storedEvents(store, key, runId, call));
+      return (await Promise.all(found)).flat();
+    },
+    async append(events) {
+      await store.append(key, events);
+      for (const event of events) index.add(event);
+      const before = run.session;
+      if (before) {
+        let { state } = before;
+        for (const event of events) {
+          state = withDelta(state, storedEvent(event)?.actions.stateDelta);
+        }
+        read = { ...before, state, events: [...before.events, ...events] };
+      }
+      run.current = undefined;
+    },
+    [Symbol.dispose]: () => lock.dispose(),
+  };
+  loadedRuns.set(run, run);
+  return run;
 }
 
 export function loadedRun(opened: OpenRun): LoadedRun {
-  if (opened instanceof LoadedRun) return opened;
+  const loaded = loadedRuns.get(opened);
+  if (loaded) return loaded;
   throw new TypeError('the runner needs a run from openRun()');
+}
+
+/**
+ * A lock of a run. In this process, each run can be open for only one caller at a time. Across processes, the session
+ * store prevents a run from being resumed twice at the same point (see `proceed` in runner.ts).
+ */
+interface Claim {
+  readonly answering: readonly string[];
+  readonly released: Promise<void>;
+}
+
+const claims = new WeakMap<SessionStore, Map<string, Claim>>();
+
+/**
+ * Waits for the lock of a run and takes it. Throws at once if another caller is answering one of the same questions.
+ */
+async function claimRun(
+  store: SessionStore,
+  key: SessionKey,
+  runId: string,
+  answering: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<Disposable> {
+  let held = claims.get(store);
+  if (!held) claims.set(store, (held = new Map()));
+  const id = keyText(key, runId);
+  for (let other = held.get(id); other !== undefined; other = held.get(id)) {
+    const taken = answering.find((question) => other?.answering.includes(question));
+    if (taken !== undefined) {
+      throw new RunError('not-open', `another caller is already answering the question ${taken}`);
+    }
+    await (signal ? raceAbort(other.released, signal) : other.released);
+  }
+  const { promise: released, resolve } = Promise.withResolvers<void>();
+  held.set(id, { answering, released });
+  return {
+    [Symbol.dispose]() {
+      held.delete(id);
+      resolve();
+    },
+  };
 }

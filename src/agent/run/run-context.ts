@@ -5,21 +5,16 @@
  * `runAgent` does this for each agent and not only for the root. So events are stored even if the parent agent does not
  * yield them.
  */
-import type { JsonValue } from '../../base/index.ts';
-import type { Agent, ChildOptions, RunContext } from '../agent.ts';
+import type { Agent, RunContext } from '../agent.ts';
 import { abortable } from './abortable.ts';
 import { isVisible } from './branches.ts';
-import type { Artifacts } from '../artifact.ts';
 import { Changes } from './changes.ts';
-import type { Content } from '../content.ts';
 import { RunFailure, RunOver, StoreFailure } from '../errors.ts';
-import { createEvent, type Answer, type Event, type EventFields, type Question } from '../event.ts';
+import { createEvent, type Event } from '../event.ts';
 import { ModelError } from '../model.ts';
 import { firstResult, type HookContext, type Hooks } from '../plugin.ts';
 import type { Run } from './run.ts';
 import { Waits } from './run-index.ts';
-import type { SessionKey } from '../session.ts';
-import type { MutableState } from '../tool.ts';
 import { messageOf } from '../tool-result.ts';
 
 /** The position of an agent in a run. */
@@ -30,116 +25,100 @@ interface Place {
   readonly signal: AbortSignal;
 }
 
-export class RunScope implements RunContext {
+/** A RunContext, with additional data for the built-in agents. */
+export interface RunScope extends RunContext {
   readonly inner: Run;
-  readonly agent: Agent;
   readonly place: Place;
-  readonly runId: string;
-  readonly path: string;
-  readonly branch: string | undefined;
-  readonly signal: AbortSignal;
-  readonly session: SessionKey;
-  readonly input: Content;
-  readonly resumed: boolean;
-  readonly state: MutableState;
-  readonly artifacts: Artifacts;
   readonly changes: Changes;
-  readonly #view: Event[] | undefined;
+  readonly hooks: Hooks;
+  readonly hookContext: HookContext;
+}
+
+const scopes = new WeakMap<RunContext, RunScope>();
+
+function createScope(run: Run, agent: Agent, place: Place): RunScope {
+  const { runId, key: session, input, resumed, index, log } = run;
+  const { path, branch, signal } = place;
+  const changes = new Changes(run.readState, run.artifacts);
+  const { state, artifacts } = changes;
+  const view: Event[] = [];
+  let viewed = 0;
   /**
    * The number of times that this agent has run each sub-agent. The keys are the paths of the sub-agents, relative to
    * this agent.
    */
-  readonly #times = new Map<string, number>();
-  #viewed = 0;
-
-  constructor(run: Run, agent: Agent, place: Place) {
-    this.inner = run;
-    this.agent = agent;
-    this.place = place;
-    this.runId = run.runId;
-    this.path = place.path;
-    this.branch = place.branch;
-    this.signal = place.signal;
-    this.session = run.key;
-    this.input = run.input;
-    this.resumed = run.resumed;
-    this.changes = new Changes(run.readState, run.artifacts);
-    this.state = this.changes.state;
-    this.artifacts = this.changes.artifacts;
-    this.#view = place.branch === undefined ? undefined : [];
-  }
-
-  get events(): readonly Event[] {
-    const { log } = this.inner;
-    if (!this.#view) return log;
-    for (; this.#viewed < log.length; this.#viewed++) {
-      const event = log[this.#viewed]!;
-      if (isVisible(event.branch, this.branch)) this.#view.push(event);
-    }
-    return this.#view;
-  }
-
-  get hooks(): Hooks {
-    return { plugins: this.inner.services.plugins, callbacks: this.agent.callbacks };
-  }
-
-  get hookContext(): HookContext {
-    const { runId, path, session, input, state, artifacts, signal } = this;
-    return { runId, agent: this.agent.name, path, session, input, state, artifacts, signal };
-  }
-
-  answer(questionId: string): Answer | undefined {
-    const { answers } = this.inner.index;
-    return answers.get(this.#questionId(questionId)) ?? answers.get(questionId);
-  }
-
-  checkpoint(): JsonValue | undefined {
-    return this.inner.index.checkpoints.get(this.path);
-  }
-
-  event(fields: EventFields = {}): Event {
-    const { runId, branch } = this;
-    const event = createEvent({ runId, author: this.agent.name, branch }, fields);
-    // Changes of state and artifacts are added only to complete events, because partial events are not stored.
-    return event.partial === true || this.changes.empty
-      ? event
-      : { ...event, actions: this.changes.drainInto(event.actions) };
-  }
-
-  question(id: string, question: Partial<Question> & Pick<Question, 'text'>): Event {
-    const own = { agent: this.agent.name, ...question, id: this.#questionId(id) };
-    return this.event({ actions: { questions: [{ kind: 'input', ...own }] } });
-  }
-
-  run(agent: Agent, options: ChildOptions = {}): AsyncIterable<Event> {
-    const step = options.step === undefined ? '' : `#${options.step}`;
-    const place = `${step}/${agent.name}`;
-    const times = (this.#times.get(place) ?? 0) + 1;
-    this.#times.set(place, times);
-    // If an agent runs several times, each repetition has its own path, so that a checkpoint applies to one repetition
-    // only.
-    const again = times === 1 ? '' : `#${times}`;
-    const own = this.branch === undefined ? '' : `${this.branch}.`;
-    const lane = `${own}${this.agent.name}${step}.${agent.name}${again}`;
-    const signal = options.signal && AbortSignal.any([this.signal, options.signal]);
-    const events = runAgent(this.inner, agent, {
-      path: `${this.path}${place}${again}`,
-      branch: options.parallel === true ? lane : this.branch,
-      depth: this.place.depth + 1,
-      signal: signal ?? this.signal,
-    });
-    return signal ? abortable(events, signal) : events;
-  }
+  const times = new Map<string, number>();
 
   /** Returns the full id of a question. It includes the path, because several agents may use the same id. */
-  #questionId(id: string): string {
-    return `${this.path}:${id}`;
+  function questionIdOf(id: string): string {
+    return `${path}:${id}`;
   }
+
+  const scope: RunScope = {
+    inner: run,
+    agent,
+    place,
+    runId,
+    path,
+    branch,
+    signal,
+    session,
+    input,
+    resumed,
+    state,
+    artifacts,
+    changes,
+    hooks: { plugins: run.services.plugins, callbacks: agent.callbacks },
+    hookContext: { runId, agent: agent.name, path, session, input, state, artifacts, signal },
+    get events() {
+      if (branch === undefined) return log;
+      for (; viewed < log.length; viewed++) {
+        const event = log[viewed]!;
+        if (isVisible(event.branch, branch)) view.push(event);
+      }
+      return view;
+    },
+    answer: (id) => index.answers.get(questionIdOf(id)) ?? index.answers.get(id),
+    checkpoint: () => index.checkpoints.get(path),
+    event(fields = {}) {
+      const event = createEvent({ runId, author: agent.name, branch }, fields);
+      // Changes of state and artifacts are added only to complete events, because partial events are not stored.
+      return event.partial === true || changes.empty
+        ? event
+        : { ...event, actions: changes.drainInto(event.actions) };
+    },
+    question(id, question) {
+      const own = { agent: agent.name, ...question, id: questionIdOf(id) };
+      return scope.event({ actions: { questions: [{ kind: 'input', ...own }] } });
+    },
+    run(child, options = {}) {
+      const step = options.step === undefined ? '' : `#${options.step}`;
+      const childPlace = `${step}/${child.name}`;
+      const count = (times.get(childPlace) ?? 0) + 1;
+      times.set(childPlace, count);
+      // If an agent runs several times, each repetition has its own path, so that a checkpoint applies to one
+      // repetition only.
+      const again = count === 1 ? '' : `#${count}`;
+      const own = branch === undefined ? '' : `${branch}.`;
+      const lane = `${own}${agent.name}${step}.${child.name}${again}`;
+      const stop = options.signal && AbortSignal.any([signal, options.signal]);
+      const events = runAgent(run, child, {
+        path: `${path}${childPlace}${again}`,
+        branch: options.parallel === true ? lane : branch,
+        depth: place.depth + 1,
+        signal: stop ?? signal,
+      });
+      return stop ? abortable(events, stop) : events;
+    },
+  };
+  scopes.set(scope, scope);
+  return scope;
 }
 
 /** Returns the RunScope of a context, for the built-in agents. */
 export function runScopeOf(context: RunContext): RunScope {
-  if (context instanceof RunScope) return context;
+  const scope = scopes.get(context);
+  if (scope) return scope;
   throw new TypeError('pass the context of the agent unchanged: a copy cannot be used');
 }
 
@@ -148,7 +127,7 @@ export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGene
   let agent = first;
   let { path } = place;
   for (let hop = 0; ; hop++) {
-    const scope = new RunScope(run, agent, { ...place, path });
+    const scope = createScope(run, agent, { ...place, path });
     const handedOver = transferOf(scope);
     const settled = run.index.callsOf(agent.name, place.branch).length === 0;
     const waits = new Waits(run.index);

@@ -77,106 +77,67 @@ export interface RunStart {
   readonly inbox: AnswerInbox | undefined;
 }
 
-export class Run {
-  readonly services: RunServices;
-  readonly key: SessionKey;
-  readonly index: RunIndex;
-  readonly input: Content;
-  readonly resumed: boolean;
-  readonly artifacts: Artifacts;
-  readonly signal: AbortSignal;
-  readonly inbox: AnswerInbox | undefined;
+export type Run = ReturnType<typeof createRun>;
+
+export function createRun(services: RunServices, start: RunStart) {
+  const { key, index, signal } = start;
+  const { runId } = index;
   /** The session's events that this run has read, followed by the run's own events. Events are only appended. */
-  readonly log: Event[];
-  /** The id of the last event in `log` when the run was started or resumed. */
-  readonly lastRead: string | undefined;
-  /** Escalations that have already ended a loop. */
-  readonly escalationsSettled = new WeakSet<Event>();
-  readonly #session: Session;
-  readonly #state: Map<string, JsonValue>;
-  readonly #callIds = new Set<string>();
-  readonly #ids = new Set<string>();
-  readonly #taken = new WeakSet<Event>();
+  const log: Event[] = [...start.session.events];
+  const state = new Map(Object.entries(start.session.state));
+  const callIds = new Set<string>();
+  const ids = new Set<string>();
+  const taken = new WeakSet<Event>();
   /**
    * The answers that are still being streamed, by the id of their events. Each has the first chunk and the text so
    * far.
    */
-  readonly #streaming = new Map<string, { readonly first: Event; readonly pieces: string[] }>();
+  const streaming = new Map<string, { readonly first: Event; readonly pieces: string[] }>();
   /** The latest progress of each call. */
-  readonly #progress = new Map<string, JsonValue>();
+  const latestProgress = new Map<string, JsonValue>();
   /** The ids of calls that were open when the run was started or resumed. */
-  readonly #inherited: ReadonlySet<string>;
-  #steps: number;
-  #shown = 0;
-  #over = false;
-
-  constructor(services: RunServices, start: RunStart) {
-    this.services = services;
-    this.key = start.key;
-    this.index = start.index;
-    this.input = start.input;
-    this.resumed = start.resumed;
-    this.artifacts = start.artifacts;
-    this.signal = start.signal;
-    this.inbox = start.inbox;
-    this.#steps = start.index.steps;
-    this.#session = start.session;
-    this.log = [...start.session.events];
-    this.lastRead = this.log.at(-1)?.id;
-    this.#state = new Map(Object.entries(start.session.state));
-    for (const event of this.log) this.#note(event);
-    this.#inherited = new Set(start.index.openCalls.keys());
-  }
-
-  get runId(): string {
-    return this.index.runId;
-  }
-
-  /** The session as it was read, with the run's own events and changes. */
-  get session(): Session {
-    const stored = [...this.#state].filter(([key]) => stateScopeOf(key) !== 'temp');
-    return { ...this.#session, events: this.log, state: Object.fromEntries(stored) };
-  }
-
-  readState = (key: string): JsonValue | undefined =>
-    this.#state.get(key) ?? this.services.outerState?.get(key);
+  const inherited: ReadonlySet<string> = new Set(index.openCalls.keys());
+  let { steps } = index;
+  let shown = 0;
+  let over = false;
+  for (const event of log) note(event);
 
   /**
    * Returns whether the event must still be passed to `take`. False for an event of a sub-agent, because `take` has
    * already returned it.
    */
-  isNew(event: Event): boolean {
-    return !this.#taken.has(event) && (event.partial === true || !this.#ids.has(event.id));
+  function isNew(event: Event): boolean {
+    return !taken.has(event) && (event.partial === true || !ids.has(event.id));
   }
 
   /**
    * Applies the plugins to an event, stores the event unless it is partial, and returns it. For an error event,
    * returns all events of `fail`.
    */
-  async take(given: Event): Promise<readonly Event[]> {
-    this.#check();
-    if (given.runId !== this.runId || given.author === 'user') {
-      const { author, runId } = given;
+  async function take(given: Event): Promise<readonly Event[]> {
+    check();
+    if (given.runId !== runId || given.author === 'user') {
+      const { author, runId: other } = given;
       throw new RunFailure(
         'invalid-event',
-        `an agent must yield its own events of the run ${this.runId}, not an event of ${author} in the run ${runId}`,
+        `an agent must yield its own events of the run ${runId}, not an event of ${author} in the run ${other}`,
       );
     }
-    const event = await this.#plugged(given);
-    this.#taken.add(event);
+    const event = await plugged(given);
+    taken.add(event);
     if (event.partial === true) {
-      this.#show(event);
-      if (++this.#shown % SHOWN_AT_ONCE === 0) await setImmediate();
+      show(event);
+      if (++shown % SHOWN_AT_ONCE === 0) await setImmediate();
       return [event];
     }
-    this.#check();
-    if (event.error) return this.fail(event);
-    const { limits } = this.services;
-    if (this.index.events >= limits.events) {
+    check();
+    if (event.error) return fail(event);
+    const { limits } = services;
+    if (index.events >= limits.events) {
       const message = `the run has reached its limit of ${limits.events} events`;
       throw new RunFailure('event-limit', message);
     }
-    await this.#store([event]);
+    await store([event]);
     return [event];
   }
 
@@ -184,14 +145,14 @@ export class Run {
    * Ends the run with an error event. First stores the streamed text of unfinished answers and a response for each
    * open call. Returns the stored events. Events that other agents of the run yield later are refused.
    */
-  async fail(event: Event): Promise<readonly Event[]> {
-    const isOver = this.#over;
-    this.#over = true;
+  async function fail(event: Event): Promise<readonly Event[]> {
+    const isOver = over;
+    over = true;
     // The response must not contain the error message. Clients may see the response, but the message is for the
     // operator.
     const reason = `the run ended with an error (${event.error?.code})`;
-    const events = [...(isOver ? [] : this.#unfinished(reason, () => true)), event];
-    await this.#store(events);
+    const events = [...(isOver ? [] : unfinished(reason, () => true)), event];
+    await store(events);
     return events;
   }
 
@@ -199,20 +160,19 @@ export class Run {
    * Stores the streamed text of unfinished answers, and responses to the open calls. It is called after the run was
    * aborted. A call that is not running and waits for an answer stays open, because the run may be resumed.
    */
-  async interrupt(): Promise<void> {
-    if (this.#over) return;
-    this.#over = true;
-    const { reason } = this.signal;
+  async function interrupt(): Promise<void> {
+    if (over) return;
+    over = true;
     // If an agent runs as the tool, the call may be running even if some of the agent's questions are open.
-    const isStopped = (call: OpenCall) => call.begun === true || !awaitsAnswer(call, this.index);
-    const events = this.#unfinished(messageOf(reason), isStopped);
-    if (events.length > 0) await this.#store(events);
+    const isStopped = (call: OpenCall) => call.begun === true || !awaitsAnswer(call, index);
+    const events = unfinished(messageOf(signal.reason), isStopped);
+    if (events.length > 0) await store(events);
   }
 
   /** Returns the events that complete unfinished answers and open calls. */
-  #unfinished(reason: string, isStopped: (call: OpenCall) => boolean): Event[] {
+  function unfinished(reason: string, isStopped: (call: OpenCall) => boolean): Event[] {
     const events: Event[] = [];
-    for (const { first, pieces } of this.#streaming.values()) {
+    for (const { first, pieces } of streaming.values()) {
       const { partial: _, ...event } = first;
       const text = pieces.join('');
       // Blank text is skipped, because some vendors refuse it.
@@ -220,32 +180,32 @@ export class Run {
       const content: Content = { role: 'model', parts: [{ kind: 'text', text }] };
       events.push({ ...event, content, metadata: { ...event.metadata, interrupted: true } });
     }
-    this.#streaming.clear();
-    const blocked = this.index.blockedCalls();
-    for (const call of this.index.openCalls.values()) {
+    streaming.clear();
+    const blocked = index.blockedCalls();
+    for (const call of index.openCalls.values()) {
       if (!isStopped(call)) continue;
       const { id } = call.part;
       // A call that was open when the run was resumed may have begun in an earlier process.
-      const isInherited = call.begun !== true && this.#inherited.has(id);
+      const isInherited = call.begun !== true && inherited.has(id);
       const error =
-        isInherited && isUnknown(call, this.index, blocked)
+        isInherited && isUnknown(call, index, blocked)
           ? outcomeUnknown()
-          : stopped(reason, call, this.#progress.get(id));
-      events.push(endedCall(this.index, call, error));
+          : stopped(reason, call, latestProgress.get(id));
+      events.push(endedCall(index, call, error));
     }
     return events;
   }
 
-  async #store(events: readonly Event[]): Promise<void> {
+  async function store(events: readonly Event[]): Promise<void> {
     for (const event of events) {
-      this.log.push(event);
-      this.#note(event);
-      this.#streaming.delete(event.id);
-      this.index.add(event);
-      applyDelta(this.#state, event.actions.stateDelta);
+      log.push(event);
+      note(event);
+      streaming.delete(event.id);
+      index.add(event);
+      applyDelta(state, event.actions.stateDelta);
     }
     try {
-      await this.services.store.append(this.key, events);
+      await services.store.append(key, events);
     } catch (error) {
       if (error instanceof StorageError && error.code === 'invalid') {
         throw new RunFailure('invalid-event', `${events.at(-1)?.author}: ${error.message}`);
@@ -257,71 +217,94 @@ export class Run {
   /**
    * Keeps the text and the progress of a partial event, in case the run is stopped before the complete event arrives.
    */
-  #show(event: Event): void {
+  function show(event: Event): void {
     const { id, content, metadata } = event;
     const { progress } = event.actions;
-    if (progress) this.#progress.set(progress.callId, progress.value);
+    if (progress) latestProgress.set(progress.callId, progress.value);
     // Only answers of models have `metadata.model`. Remote agents store their unfinished answers themselves.
     if (metadata?.['model'] === undefined) return;
     for (const part of content?.parts ?? []) {
       if (part.kind !== 'text' || part.text === '') continue;
-      const streamed = this.#streaming.get(id);
+      const streamed = streaming.get(id);
       if (streamed) streamed.pieces.push(part.text);
-      else this.#streaming.set(id, { first: event, pieces: [part.text] });
+      else streaming.set(id, { first: event, pieces: [part.text] });
     }
   }
 
   /** Counts a request to a model. Throws if the limit is reached. */
-  countStep(): void {
-    const { steps } = this.services.limits;
-    if (this.#steps >= steps) {
-      throw new RunFailure('step-limit', `the run has reached its limit of ${steps} model calls`);
+  function countStep(): void {
+    const limit = services.limits.steps;
+    if (steps >= limit) {
+      throw new RunFailure('step-limit', `the run has reached its limit of ${limit} model calls`);
     }
-    this.#steps++;
+    steps++;
   }
 
   /**
    * Returns the id for a new call. Keeps the vendor's id, because the vendor expects this id in the response. Returns a
    * new id only if the vendor's id is invalid or already used in the session.
    */
-  callIdFor(id: string): string {
+  function callIdFor(id: string): string {
     // The id must not contain a slash, because combined ids (`delegatedId`) must be unambiguous. It must be short,
     // because clients limit the length of an id.
     const isValid = id !== '' && id.length <= MAX_CALL_ID && !id.includes('/');
-    const isUsable = isValid && !this.#callIds.has(id);
+    const isUsable = isValid && !callIds.has(id);
     const own = isUsable ? id : `call_${randomUUID().replaceAll('-', '')}`;
-    this.#callIds.add(own);
+    callIds.add(own);
     return own;
   }
 
-  #check(): void {
-    this.signal.throwIfAborted();
-    if (this.#over) throw new RunOver();
+  function check(): void {
+    signal.throwIfAborted();
+    if (over) throw new RunOver();
   }
 
-  #note(event: Event): void {
-    if (event.runId === this.runId) this.#ids.add(event.id);
+  function note(event: Event): void {
+    if (event.runId === runId) ids.add(event.id);
     for (const part of event.content?.parts ?? []) {
-      if (part.kind === 'function-call') this.#callIds.add(part.id);
+      if (part.kind === 'function-call') callIds.add(part.id);
     }
   }
 
-  async #plugged(given: Event): Promise<Event> {
+  async function plugged(given: Event): Promise<Event> {
     let event = given;
-    for (const plugin of this.services.plugins) {
+    for (const plugin of services.plugins) {
       let changed: Event | undefined | void;
       try {
-        changed = await plugin.onEvent?.(event, { runId: this.runId, session: this.key });
+        changed = await plugin.onEvent?.(event, { runId, session: key });
       } catch (error) {
         // The error event must be stored even if a hook throws, because it reports the errors of hooks too.
         if (!given.error) throw error;
       }
       if (!changed) continue;
-      const { id, runId, author, branch, partial } = given;
+      const { id, author, branch, partial } = given;
       event = { ...changed, id, runId, author, ...defined({ branch, partial }) };
     }
     return event;
   }
+
+  return {
+    ...start,
+    services,
+    runId,
+    log,
+    /** The id of the last event in `log` when the run was started or resumed. */
+    lastRead: log.at(-1)?.id,
+    /** Escalations that have already ended a loop. */
+    escalationsSettled: new WeakSet<Event>(),
+    /** The session as it was read, with the run's own events and changes. */
+    get session(): Session {
+      const stored = [...state].filter(([name]) => stateScopeOf(name) !== 'temp');
+      return { ...start.session, events: log, state: Object.fromEntries(stored) };
+    },
+    readState: (name: string) => state.get(name) ?? services.outerState?.get(name),
+    isNew,
+    take,
+    fail,
+    interrupt,
+    countStep,
+    callIdFor,
+  };
 }
 
 /** The data that an agent inherits from the caller's run when it runs as a tool, and its connection to that run. */

@@ -32,7 +32,13 @@ import { loadedRun, openRun, type LoadedRun, type OpenRun } from './open-run.ts'
 import { resultOf, type RunResult } from './run-result.ts';
 import { runAgent } from './run-context.ts';
 import { requireRun, RunIndex, Waits } from './run-index.ts';
-import { DEFAULT_LIMITS, Run, type RunLimits, type RunServices, type RunStart } from './run.ts';
+import {
+  createRun,
+  DEFAULT_LIMITS,
+  type RunLimits,
+  type RunServices,
+  type RunStart,
+} from './run.ts';
 import type { SessionKey, SessionStore, State } from '../session.ts';
 import { memorySessions } from '../sessions/memory.ts';
 import { withDelta } from '../sessions/state.ts';
@@ -252,7 +258,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     const timer = setTimeout(() => stop.abort(outOfTime), Math.min(timeMs, MAX_TIMER_MS));
     const signal = outerSignal ? AbortSignal.any([outerSignal, stop.signal]) : stop.signal;
     const bound = outer?.artifacts ?? bind(artifacts, key);
-    const run = new Run(services, { ...start, key, index, artifacts: bound, signal, inbox });
+    const run = createRun(services, { ...start, key, index, artifacts: bound, signal, inbox });
     opened.current = run;
     const place = { path: first.name, branch: undefined, depth: services.depth + 1, signal };
     let outcome: RunOutcome = 'aborted';

@@ -18,15 +18,14 @@ import {
   type SessionSummary,
   type State,
 } from '../session.ts';
-import { deepFreeze } from './freeze.ts';
 import {
   checkSize,
+  deepFreeze,
   MAX_SESSION_SIZE,
   keyText,
   pageLimit,
   prepareEvents,
   type Owner,
-  type SessionPage,
   type PreparedEvent,
 } from './prepare.ts';
 import { storedChanges, type StoredScope } from './state.ts';
@@ -58,163 +57,96 @@ export interface MemorySessionsOptions {
  *   const runner = createRunner({ agent, sessions: memorySessions({ maxSessions: 1000 }) });
  */
 export function memorySessions(options: MemorySessionsOptions = {}): SessionStore {
-  return new MemorySessions(options);
-}
-
-class MemorySessions implements SessionStore {
-  /** All sessions, the least recently changed one first. The sessions in `#owners` have the same order. */
-  readonly #sessions = new Map<string, StoredSession>();
-  readonly #owners = new Map<string, Map<string, StoredSession>>();
+  const { maxSessions = 100_000, maxSize = 2 ** 28, now = Date.now } = options;
+  const { maxSessionSize = MAX_SESSION_SIZE } = options;
+  /** All sessions, the least recently changed one first. The sessions in `owners` have the same order. */
+  const sessions = new Map<string, StoredSession>();
+  const owners = new Map<string, Map<string, StoredSession>>();
   /** The state of users and apps. */
-  readonly #shared = new Map<string, ScopeState>();
-  readonly #maxSessions: number;
-  readonly #maxSize: number;
-  readonly #maxSessionSize: number;
-  readonly #now: () => number;
-  #size = 0;
-  #sharedSize = 0;
-  #closed = false;
+  const sharedStates = new Map<string, ScopeState>();
+  let totalSize = 0;
+  let sharedSize = 0;
+  let closed = false;
 
-  constructor(options: MemorySessionsOptions) {
-    this.#maxSessions = options.maxSessions ?? 100_000;
-    this.#maxSize = options.maxSize ?? 2 ** 28;
-    this.#maxSessionSize = options.maxSessionSize ?? MAX_SESSION_SIZE;
-    this.#now = options.now ?? Date.now;
+  function check(): void {
+    if (closed) throw new StorageError('closed', 'the session store is closed');
   }
 
-  async open(key: SessionKey, state?: State): Promise<Session> {
-    const known = this.#find(key);
-    if (known) return this.#show(known);
-    const session = new StoredSession(key, this.#now());
-    this.#write(session, [], changesOf([state]));
-    return this.#show(session);
-  }
-
-  async get(key: SessionKey): Promise<Session | undefined> {
-    const session = this.#find(key);
-    return session && this.#show(session);
-  }
-
-  async append(key: SessionKey, events: readonly Event[]): Promise<number> {
-    const session = this.#find(key);
-    if (!session) throw new SessionNotFound(key);
-    const fresh = prepareEvents(events).filter(({ id }) => !session.ids.has(id));
-    if (fresh.length === 0) return 0;
-    const changes = changesOf(fresh.map(({ event }) => event.actions.stateDelta));
-    session.updatedAt = this.#write(session, fresh, changes);
-    return fresh.length;
-  }
-
-  async list(owner: Owner, page: SessionPage = {}): Promise<readonly SessionSummary[]> {
-    this.#check();
-    checkOwner(owner);
-    const limit = pageLimit(page.limit);
-    const sessions = [...(this.#owners.get(ownerKey(owner))?.values() ?? [])].toReversed();
-    let from = 0;
-    if (page.before !== undefined) {
-      from = sessions.findIndex(({ key }) => key.id === page.before) + 1;
-      if (from === 0) throw new SessionNotFound({ ...owner, id: page.before });
-    }
-    return sessions.slice(from, from + limit).map((session) => session.summary());
-  }
-
-  async delete(key: SessionKey): Promise<boolean> {
-    const session = this.#find(key);
-    if (session) this.#forget(session);
-    return session !== undefined;
-  }
-
-  async prune(app: string, before: number): Promise<number> {
-    this.#check();
-    const old = [...this.#sessions.values()].filter(
-      ({ key, updatedAt }) => key.app === app && updatedAt < before,
-    );
-    for (const session of old) this.#forget(session);
-    return old.length;
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    this.#sessions.clear();
-    this.#owners.clear();
-    this.#shared.clear();
-  }
-
-  #check(): void {
-    if (this.#closed) throw new StorageError('closed', 'the session store is closed');
-  }
-
-  #find(key: SessionKey): StoredSession | undefined {
-    this.#check();
+  function find(key: SessionKey): StoredSession | undefined {
+    check();
     checkKey(key);
-    return this.#sessions.get(keyText(key));
+    return sessions.get(keyText(key));
   }
 
   /** Writes events and state. All checks are made before the first change. Returns the time of the change. */
-  #write(session: StoredSession, events: readonly PreparedEvent[], changes: Changes): number {
+  function write(
+    session: StoredSession,
+    events: readonly PreparedEvent[],
+    changes: Changes,
+  ): number {
     let size = 0;
     for (const { json } of events) size += json.length;
     const own = session.size + size + session.state.growth(changes.session);
-    checkSize(session.key, own, this.#maxSessionSize);
-    const user = this.#shared.get(ownerKey(session.key)) ?? new ScopeState();
-    const app = this.#shared.get(appKey(session.key)) ?? new ScopeState();
+    checkSize(session.key, own, maxSessionSize);
+    const user = sharedStates.get(ownerKey(session.key)) ?? new ScopeState();
+    const app = sharedStates.get(appKey(session.key)) ?? new ScopeState();
     const shared = user.growth(changes.user) + app.growth(changes.app);
-    if (this.#sharedSize + shared + own > this.#maxSize) {
+    if (sharedSize + shared + own > maxSize) {
       throw new StorageError(
         'full',
         'the session store is full: increase maxSize, or use sqliteSessions',
       );
     }
 
-    if (changes.user.size > 0) this.#shared.set(ownerKey(session.key), user);
-    if (changes.app.size > 0) this.#shared.set(appKey(session.key), app);
+    if (changes.user.size > 0) sharedStates.set(ownerKey(session.key), user);
+    if (changes.app.size > 0) sharedStates.set(appKey(session.key), app);
     user.apply(changes.user);
     app.apply(changes.app);
     session.state.apply(changes.session);
     for (const event of events) session.add(event);
-    this.#sharedSize += shared;
-    this.#size += own - session.size;
+    sharedSize += shared;
+    totalSize += own - session.size;
     session.size = own;
-    this.#moveToEnd(session);
-    this.#makeRoom();
-    return this.#now();
+    moveToEnd(session);
+    makeRoom();
+    return now();
   }
 
-  #moveToEnd(session: StoredSession): void {
+  function moveToEnd(session: StoredSession): void {
     const key = keyText(session.key);
-    this.#sessions.delete(key);
-    this.#sessions.set(key, session);
+    sessions.delete(key);
+    sessions.set(key, session);
     const owner = ownerKey(session.key);
-    let sessions = this.#owners.get(owner);
-    if (!sessions) this.#owners.set(owner, (sessions = new Map()));
-    sessions.delete(session.key.id);
-    sessions.set(session.key.id, session);
+    const ofOwner = owners.get(owner) ?? new Map<string, StoredSession>();
+    owners.set(owner, ofOwner);
+    ofOwner.delete(session.key.id);
+    ofOwner.set(session.key.id, session);
   }
 
   /**
    * Removes the least recently changed sessions until the limits are met. The session that was just written is never
    * removed, because it is the most recently changed session and is within the limits.
    */
-  #makeRoom(): void {
-    for (const session of this.#sessions.values()) {
-      const fits = this.#size + this.#sharedSize <= this.#maxSize;
-      if ((fits && this.#sessions.size <= this.#maxSessions) || this.#sessions.size === 1) return;
-      this.#forget(session);
+  function makeRoom(): void {
+    for (const session of sessions.values()) {
+      const fits = totalSize + sharedSize <= maxSize;
+      if ((fits && sessions.size <= maxSessions) || sessions.size === 1) return;
+      forget(session);
     }
   }
 
-  #forget(session: StoredSession): void {
-    this.#size -= session.size;
-    this.#sessions.delete(keyText(session.key));
+  function forget(session: StoredSession): void {
+    totalSize -= session.size;
+    sessions.delete(keyText(session.key));
     const owner = ownerKey(session.key);
-    const sessions = this.#owners.get(owner);
-    sessions?.delete(session.key.id);
-    if (sessions?.size === 0) this.#owners.delete(owner);
+    const ofOwner = owners.get(owner);
+    ofOwner?.delete(session.key.id);
+    if (ofOwner?.size === 0) owners.delete(owner);
   }
 
-  #show(session: StoredSession): Session {
-    const app = this.#shared.get(appKey(session.key));
-    const user = this.#shared.get(ownerKey(session.key));
+  function show(session: StoredSession): Session {
+    const app = sharedStates.get(appKey(session.key));
+    const user = sharedStates.get(ownerKey(session.key));
     return {
       ...session.summary(),
       // The keys have different prefixes, so no scope overwrites another.
@@ -226,6 +158,60 @@ class MemorySessions implements SessionStore {
       events: session.events(),
     };
   }
+
+  return {
+    async open(key, state) {
+      const known = find(key);
+      if (known) return show(known);
+      const session = new StoredSession(key, now());
+      write(session, [], changesOf([state]));
+      return show(session);
+    },
+    async get(key) {
+      const session = find(key);
+      return session && show(session);
+    },
+    async append(key, events) {
+      const session = find(key);
+      if (!session) throw new SessionNotFound(key);
+      const fresh = prepareEvents(events).filter(({ id }) => !session.ids.has(id));
+      if (fresh.length === 0) return 0;
+      const changes = changesOf(fresh.map(({ event }) => event.actions.stateDelta));
+      session.updatedAt = write(session, fresh, changes);
+      return fresh.length;
+    },
+    async list(owner, page = {}) {
+      check();
+      checkOwner(owner);
+      const limit = pageLimit(page.limit);
+      const own = [...(owners.get(ownerKey(owner))?.values() ?? [])].toReversed();
+      let from = 0;
+      if (page.before !== undefined) {
+        from = own.findIndex(({ key }) => key.id === page.before) + 1;
+        if (from === 0) throw new SessionNotFound({ ...owner, id: page.before });
+      }
+      return own.slice(from, from + limit).map((session) => session.summary());
+    },
+    async delete(key) {
+      const session = find(key);
+      if (session) forget(session);
+      return session !== undefined;
+    },
+    async prune(app, before) {
+      check();
+      const old = [...sessions.values()].filter(
+        ({ key, updatedAt }) => key.app === app && updatedAt < before,
+      );
+      for (const session of old) forget(session);
+      return old.length;
+    },
+    async close() {
+      closed = true;
+      sessions.clear();
+      owners.clear();
+      sharedStates.clear();
+    },
+  };
 }
 
 class StoredSession {

@@ -16,14 +16,13 @@ import {
   type Session,
   type SessionKey,
   type SessionStore,
-  type SessionSummary,
   type State,
 } from '../session.ts';
 import { checkKey, checkOwner, fromJson, toJson } from '../storage-error.ts';
-import { deepFreeze } from './freeze.ts';
 import { keyOf, PostgresDatabase, type PostgresAgentOptions } from './postgres-database.ts';
 import {
   checkSize,
+  deepFreeze,
   MAX_KEPT,
   MAX_KEPT_SIZE,
   MAX_SESSION_SIZE,
@@ -31,8 +30,6 @@ import {
   pageLimit,
   prepareEvents,
   pruneAll,
-  type Owner,
-  type SessionPage,
   type PreparedEvent,
 } from './prepare.ts';
 import { storedChanges } from './state.ts';
@@ -44,19 +41,6 @@ export interface PostgresSessionsOptions extends PostgresAgentOptions {
    * Default: 64 Mi.
    */
   readonly maxSessionSize?: number;
-}
-
-/**
- * Opens a session store in the schema `parley` of a database, and creates its tables if needed. Throws a StorageError
- * if the database cannot be used.
- *
- *   const sessions = await postgresSessions('postgres://parley@localhost/parley');
- */
-export async function postgresSessions(
-  url: string,
-  options: PostgresSessionsOptions = {},
-): Promise<SessionStore> {
-  return new PostgresSessions(await PostgresDatabase.open(url, options), options);
 }
 
 /** The cached events of a session. */
@@ -160,60 +144,25 @@ const REMOVE_KEY = 'DELETE FROM parley.session_state WHERE place = $1 AND hash =
 
 const OLD = 'WHERE app = $1 AND updated_at < $2 ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED';
 
-class PostgresSessions implements SessionStore {
-  readonly #db: PostgresDatabase;
+/**
+ * Opens a session store in the schema `parley` of a database, and creates its tables if needed. Throws a StorageError
+ * if the database cannot be used.
+ *
+ *   const sessions = await postgresSessions('postgres://parley@localhost/parley');
+ */
+export async function postgresSessions(
+  url: string,
+  options: PostgresSessionsOptions = {},
+): Promise<SessionStore> {
+  const { maxSessionSize = MAX_SESSION_SIZE, now = Date.now } = options;
+  const database = await PostgresDatabase.open(url, options);
   /** The cached sessions, in the order in which they were last read. */
-  readonly #kept = new BoundedMap<Kept>(MAX_KEPT);
+  const cache = new BoundedMap<Kept>(MAX_KEPT);
   /** The writes of this store object to one session run in the order of their calls. */
-  readonly #order = new Turns();
-  readonly #maxSessionSize: number;
-  readonly #now: () => number;
-
-  constructor(db: PostgresDatabase, options: PostgresSessionsOptions) {
-    this.#db = db;
-    this.#maxSessionSize = options.maxSessionSize ?? MAX_SESSION_SIZE;
-    this.#now = options.now ?? Date.now;
-  }
-
-  async open(key: SessionKey, state?: State): Promise<Session> {
-    checkKey(key);
-    const known = await this.#load(key);
-    if (known) return known;
-    await this.#order.run(keyText(key), () =>
-      this.#db.write((db) =>
-        db.transaction(async (tx) => {
-          const { app, user, id } = key;
-          const now = this.#now();
-          const values = [rowKey(key), keyOf('user', app, user), app, id, now, now, 0, 0];
-          const [made] = await tx.query(INSERT, values);
-          if (made) await setState(tx, key, [state]);
-        }),
-      ),
-    );
-    const session = await this.#load(key);
-    if (!session) throw new SessionNotFound(key);
-    return session;
-  }
-
-  async get(key: SessionKey): Promise<Session | undefined> {
-    checkKey(key);
-    return this.#load(key);
-  }
-
-  async append(key: SessionKey, events: readonly Event[]): Promise<number> {
-    checkKey(key);
-    const prepared = prepareEvents(events);
-    const batch = randomUUID();
-    return this.#order.run(keyText(key), () =>
-      this.#db.write(async (db, isRetry) => {
-        if (!isRetry && (await this.#appendAll(db, key, prepared, batch))) return prepared.length;
-        return db.transaction((tx) => this.#appendNew(tx, key, prepared, batch, isRetry));
-      }),
-    );
-  }
+  const order = new Turns();
 
   /** Stores the events, in one round trip. Returns false and does nothing if some of them cannot be stored. */
-  async #appendAll(
+  async function appendAll(
     db: Postgres,
     key: SessionKey,
     events: readonly PreparedEvent[],
@@ -227,8 +176,8 @@ class PostgresSessions implements SessionStore {
         events.map(({ id }) => id),
         events.map(({ json }) => json),
         sizeOf(events),
-        this.#maxSessionSize,
-        this.#now(),
+        maxSessionSize,
+        now(),
         ...[0, 1, 2, 3].map((column) => changes.map((change) => change[column])),
       ]);
       return row?.[0] === true;
@@ -240,7 +189,7 @@ class PostgresSessions implements SessionStore {
   }
 
   /** Stores the events that are not in the session yet. */
-  async #appendNew(
+  async function appendNew(
     tx: Executor,
     key: SessionKey,
     events: readonly PreparedEvent[],
@@ -263,44 +212,17 @@ class PostgresSessions implements SessionStore {
     const ids = new Set(inserted.map(({ event_id }) => event_id));
     const stored = events.filter(({ id }) => ids.has(id));
     const size = session.size + sizeOf(stored);
-    checkSize(key, size, this.#maxSessionSize);
+    checkSize(key, size, maxSessionSize);
     await setState(tx, key, deltasOf(stored));
-    await tx.query(TOUCH, [session.id, this.#now(), stored.length, size]);
+    await tx.query(TOUCH, [session.id, now(), stored.length, size]);
     return stored.length;
   }
 
-  async list({ app, user }: Owner, page: SessionPage = {}): Promise<readonly SessionSummary[]> {
-    checkOwner({ app, user });
-    const limit = pageLimit(page.limit);
-    return this.#db.read(async (db) => {
-      let before = Number.MAX_SAFE_INTEGER;
-      if (page.before !== undefined) {
-        const key = { app, user, id: page.before };
-        const [last] = await db.run<[changed: number]>(CHANGED, [rowKey(key)]);
-        if (!last) throw new SessionNotFound(key);
-        before = last[0];
-      }
-      const values = [keyOf('user', app, user), before, limit];
-      const rows = await db.run<[id: string, createdAt: number, updatedAt: number]>(PAGE, values);
-      return rows.map(([id, createdAt, updatedAt]) => ({ app, user, id, createdAt, updatedAt }));
-    });
-  }
-
-  async delete(key: SessionKey): Promise<boolean> {
-    checkKey(key);
-    const remove = () => this.#remove('WHERE key = $1 FOR UPDATE', [rowKey(key)]);
-    return (await this.#order.run(keyText(key), remove)) > 0;
-  }
-
-  prune(app: string, before: number): Promise<number> {
-    return pruneAll((limit) => this.#remove(OLD, [app, before, limit]));
-  }
-
   /** Removes the sessions that `where` selects and locks. Returns their number. */
-  #remove(where: string, values: unknown[]): Promise<number> {
+  function remove(where: string, values: unknown[]): Promise<number> {
     /** The sessions of the last attempt. */
     let tried: readonly number[] = [];
-    return this.#db.write((db, isRetry) =>
+    return database.write((db, isRetry) =>
       db.transaction(async (tx) => {
         // The last attempt may have been committed although its connection was lost. FOR UPDATE waits until that
         // attempt has ended.
@@ -327,22 +249,18 @@ class PostgresSessions implements SessionStore {
     );
   }
 
-  close(): Promise<void> {
-    return this.#db.close();
-  }
-
-  async #load(key: SessionKey): Promise<Session | undefined> {
+  async function load(key: SessionKey): Promise<Session | undefined> {
     const name = keyText(key);
-    const kept = this.#kept.get(name);
+    const kept = cache.get(name);
     const after = kept?.events.length ?? 0;
-    const rows = await this.#db.read((db) => db.run<LoadRow>(LOAD, [...placesOf(key), after]));
+    const rows = await database.read((db) => db.run<LoadRow>(LOAD, [...placesOf(key), after]));
     const [session] = rows;
     if (session?.[0] !== 'session') return undefined;
     const [, row, createdAt, updatedAt] = session;
     if (kept && kept.row !== row) {
       // The session was deleted and created again.
-      this.#kept.delete(name);
-      return this.#load(key);
+      cache.delete(name);
+      return load(key);
     }
     const state = new Map<string, JsonValue>();
     const fresh: Event[] = [];
@@ -357,12 +275,71 @@ class PostgresSessions implements SessionStore {
       }
     }
     const events = Object.freeze([...(kept?.events ?? []), ...fresh]);
-    if (size > MAX_KEPT_SIZE) this.#kept.delete(name);
-    else if (!isNewer(this.#kept.get(name), row, events))
-      this.#kept.set(name, { row, events, size });
+    if (size > MAX_KEPT_SIZE) cache.delete(name);
+    else if (!isNewer(cache.get(name), row, events)) cache.set(name, { row, events, size });
     const { app, user, id } = key;
     return { app, user, id, createdAt, updatedAt, state: Object.fromEntries(state), events };
   }
+
+  return {
+    async open(key, state) {
+      checkKey(key);
+      const known = await load(key);
+      if (known) return known;
+      await order.run(keyText(key), () =>
+        database.write((db) =>
+          db.transaction(async (tx) => {
+            const { app, user, id } = key;
+            const time = now();
+            const values = [rowKey(key), keyOf('user', app, user), app, id, time, time, 0, 0];
+            const [made] = await tx.query(INSERT, values);
+            if (made) await setState(tx, key, [state]);
+          }),
+        ),
+      );
+      const session = await load(key);
+      if (!session) throw new SessionNotFound(key);
+      return session;
+    },
+    async get(key) {
+      checkKey(key);
+      return load(key);
+    },
+    async append(key, events) {
+      checkKey(key);
+      const prepared = prepareEvents(events);
+      const batch = randomUUID();
+      return order.run(keyText(key), () =>
+        database.write(async (db, isRetry) => {
+          if (!isRetry && (await appendAll(db, key, prepared, batch))) return prepared.length;
+          return db.transaction((tx) => appendNew(tx, key, prepared, batch, isRetry));
+        }),
+      );
+    },
+    async list({ app, user }, page = {}) {
+      checkOwner({ app, user });
+      const limit = pageLimit(page.limit);
+      return database.read(async (db) => {
+        let before = Number.MAX_SAFE_INTEGER;
+        if (page.before !== undefined) {
+          const key = { app, user, id: page.before };
+          const [last] = await db.run<[changed: number]>(CHANGED, [rowKey(key)]);
+          if (!last) throw new SessionNotFound(key);
+          before = last[0];
+        }
+        const values = [keyOf('user', app, user), before, limit];
+        const rows = await db.run<[id: string, createdAt: number, updatedAt: number]>(PAGE, values);
+        return rows.map(([id, createdAt, updatedAt]) => ({ app, user, id, createdAt, updatedAt }));
+      });
+    },
+    async delete(key) {
+      checkKey(key);
+      const removeIt = () => remove('WHERE key = $1 FOR UPDATE', [rowKey(key)]);
+      return (await order.run(keyText(key), removeIt)) > 0;
+    },
+    prune: (app, before) => pruneAll((limit) => remove(OLD, [app, before, limit])),
+    close: () => database.close(),
+  };
 }
 
 /** Returns whether a concurrent call has cached more events of the same session. */

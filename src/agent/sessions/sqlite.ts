@@ -17,10 +17,10 @@ import {
   type SessionSummary,
   type State,
 } from '../session.ts';
-import { deepFreeze } from './freeze.ts';
 import { Database, type SqliteOptions } from './database.ts';
 import {
   checkSize,
+  deepFreeze,
   MAX_KEPT,
   MAX_KEPT_SIZE,
   MAX_SESSION_SIZE,
@@ -28,8 +28,6 @@ import {
   pageLimit,
   prepareEvents,
   pruneAll,
-  type Owner,
-  type SessionPage,
 } from './prepare.ts';
 import { storedChanges } from './state.ts';
 import { checkKey, checkOwner, fromJson, toJson } from '../storage-error.ts';
@@ -41,16 +39,6 @@ export interface SqliteSessionsOptions extends SqliteOptions {
    * Default: 64 Mi.
    */
   readonly maxSessionSize?: number;
-}
-
-/**
- * Opens a session store in a file, and creates the file if it does not exist. Throws a StorageError if the file cannot
- * be used. The file may also contain artifacts.
- *
- *   const sessions = sqliteSessions('/var/lib/parley/agent.db');
- */
-export function sqliteSessions(path: string, options: SqliteSessionsOptions = {}): SessionStore {
-  return new SqliteSessions(new Database(path, options), options);
 }
 
 /** The row of a session. */
@@ -72,119 +60,34 @@ interface Kept {
   readonly size: number;
 }
 
-class SqliteSessions implements SessionStore {
-  readonly #db: Database;
+/**
+ * Opens a session store in a file, and creates the file if it does not exist. Throws a StorageError if the file cannot
+ * be used. The file may also contain artifacts.
+ *
+ *   const sessions = sqliteSessions('/var/lib/parley/agent.db');
+ */
+export function sqliteSessions(path: string, options: SqliteSessionsOptions = {}): SessionStore {
+  const { maxSessionSize = MAX_SESSION_SIZE, now = Date.now } = options;
+  const db = new Database(path, options);
+  const sql = db.prepareAll(prepare);
   /** The cached sessions, in the order in which they were last read. */
-  readonly #kept = new BoundedMap<Kept>(MAX_KEPT);
-  readonly #sql: ReturnType<typeof prepare>;
-  readonly #maxSessionSize: number;
-  readonly #now: () => number;
+  const kept = new BoundedMap<Kept>(MAX_KEPT);
 
-  constructor(db: Database, options: SqliteSessionsOptions) {
-    this.#db = db;
-    this.#sql = db.prepareAll(prepare);
-    this.#maxSessionSize = options.maxSessionSize ?? MAX_SESSION_SIZE;
-    this.#now = options.now ?? Date.now;
+  function remove({ row, summary: { app, user } }: SessionRow): void {
+    sql.deleteEvents.run(row);
+    sql.deleteState.run(app, user, row);
+    sql.deleteSession.run(row);
   }
 
-  async open(key: SessionKey, state?: State): Promise<Session> {
-    checkKey(key);
-    // Usually the session exists, so a read is sufficient. A read does not wait for writers.
-    const known = this.#db.read(() => this.#load(key));
-    if (known) return known;
-    return this.#db.write(() => {
-      if (!this.#find(key)) {
-        const now = this.#now();
-        const { app, user, id } = key;
-        this.#sql.insertSession.run(app, user, id, now, now, this.#nextChange(key));
-        const made = this.#find(key);
-        if (made) this.#setState(made, state);
-      }
-      const session = this.#load(key);
-      if (!session) throw new SessionNotFound(key);
-      return session;
-    });
-  }
-
-  async get(key: SessionKey): Promise<Session | undefined> {
-    checkKey(key);
-    return this.#db.read(() => this.#load(key));
-  }
-
-  async append(key: SessionKey, events: readonly Event[]): Promise<number> {
-    checkKey(key);
-    const prepared = prepareEvents(events);
-    return this.#db.write(() => {
-      const session = this.#find(key);
-      if (!session) throw new SessionNotFound(key);
-      let { size } = session;
-      let stored = 0;
-      for (const { id, event, json } of prepared) {
-        if (this.#sql.insertEvent.run(session.row, id, json).changes === 0) continue;
-        stored++;
-        size += json.length;
-        this.#setState(session, event.actions.stateDelta);
-      }
-      if (stored === 0) return 0;
-      checkSize(key, size, this.#maxSessionSize);
-      this.#sql.touch.run(this.#now(), this.#nextChange(key), size, session.row);
-      return stored;
-    });
-  }
-
-  async list({ app, user }: Owner, page: SessionPage = {}): Promise<readonly SessionSummary[]> {
-    checkOwner({ app, user });
-    const limit = pageLimit(page.limit);
-    return this.#db.read(() => {
-      let before = Number.MAX_SAFE_INTEGER;
-      if (page.before !== undefined) {
-        const key = { app, user, id: page.before };
-        const last = this.#find(key);
-        if (!last) throw new SessionNotFound(key);
-        before = last.changed;
-      }
-      return this.#sql.page.all(app, user, before, limit).map((row) => rowOf(row).summary);
-    });
-  }
-
-  async delete(key: SessionKey): Promise<boolean> {
-    checkKey(key);
-    return this.#db.write(() => {
-      const session = this.#find(key);
-      if (session) this.#remove(session);
-      return session !== undefined;
-    });
-  }
-
-  prune(app: string, before: number): Promise<number> {
-    return pruneAll((limit) =>
-      this.#db.write(() => {
-        const old = this.#sql.old.all(app, before, limit);
-        for (const row of old) this.#remove(rowOf(row));
-        return old.length;
-      }),
-    );
-  }
-
-  async close(): Promise<void> {
-    this.#db.close();
-  }
-
-  #remove({ row, summary: { app, user } }: SessionRow): void {
-    this.#sql.deleteEvents.run(row);
-    this.#sql.deleteState.run(app, user, row);
-    this.#sql.deleteSession.run(row);
-  }
-
-  #find(key: SessionKey): SessionRow | undefined {
-    const found = this.#sql.find.get(key.app, key.user, key.id);
+  function find(key: SessionKey): SessionRow | undefined {
+    const found = sql.find.get(key.app, key.user, key.id);
     return found && rowOf(found);
   }
 
-  #load(key: SessionKey): Session | undefined {
-    const session = this.#find(key);
+  function load(key: SessionKey): Session | undefined {
+    const session = find(key);
     if (!session) return undefined;
-    const events = this.#eventsOf(session);
+    const events = eventsOf(session);
     const what = `the state of session ${key.id}`;
     const state = new Map<string, JsonValue>();
     for (const [user, row] of [
@@ -192,31 +95,31 @@ class SqliteSessions implements SessionStore {
       [key.user, 0],
       [key.user, session.row],
     ] as const) {
-      for (const { key: name, json } of this.#sql.state.iterate(key.app, user, row)) {
+      for (const { key: name, json } of sql.state.iterate(key.app, user, row)) {
         state.set(fromJson(what, String(name)), fromJson(what, String(json)));
       }
     }
     return { ...session.summary, state: Object.fromEntries(state), events };
   }
 
-  #eventsOf(session: SessionRow): readonly Event[] {
+  function eventsOf(session: SessionRow): readonly Event[] {
     const { row, summary } = session;
     const name = keyText(summary);
-    const before = this.#kept.get(name);
-    this.#kept.delete(name);
+    const before = kept.get(name);
+    kept.delete(name);
     const isSame = before?.row === row && before.createdAt === summary.createdAt;
-    let kept = isSame ? this.#readOn(session, before) : undefined;
+    let latest = isSame ? readOn(session, before) : undefined;
     // The cache is outdated if the session was deleted and created again.
-    if (kept?.size !== session.size) kept = this.#readOn(session);
-    if (kept.size <= MAX_KEPT_SIZE) this.#kept.set(name, kept);
-    return kept.events;
+    if (latest?.size !== session.size) latest = readOn(session);
+    if (latest.size <= MAX_KEPT_SIZE) kept.set(name, latest);
+    return latest.events;
   }
 
-  #readOn({ row, summary }: SessionRow, from?: Kept): Kept {
+  function readOn({ row, summary }: SessionRow, from?: Kept): Kept {
     const { id: session, createdAt } = summary;
     const fresh: Event[] = [];
     let { last, size } = from ?? { last: 0, size: 0 };
-    for (const { id, json } of this.#sql.events.iterate(row, last)) {
+    for (const { id, json } of sql.events.iterate(row, last)) {
       const text = String(json);
       fresh.push(deepFreeze(fromJson(`an event of session ${session}`, text)));
       last = Number(id);
@@ -227,7 +130,7 @@ class SqliteSessions implements SessionStore {
     return { row, createdAt, events, last, size };
   }
 
-  #setState({ row, summary: { app, user } }: SessionRow, delta: State | undefined): void {
+  function setState({ row, summary: { app, user } }: SessionRow, delta: State | undefined): void {
     for (const [scope, key, value] of storedChanges(delta)) {
       const place = [
         app,
@@ -235,14 +138,93 @@ class SqliteSessions implements SessionStore {
         scope === 'session' ? row : 0,
         JSON.stringify(key),
       ];
-      if (value === null) this.#sql.removeKey.run(...place);
-      else this.#sql.setKey.run(...place, toJson('state', value));
+      if (value === null) sql.removeKey.run(...place);
+      else sql.setKey.run(...place, toJson('state', value));
     }
   }
 
-  #nextChange({ app, user }: SessionKey): number {
-    return Number(this.#sql.lastChange.get(app, user)?.changed ?? 0) + 1;
+  function nextChange({ app, user }: SessionKey): number {
+    return Number(sql.lastChange.get(app, user)?.changed ?? 0) + 1;
   }
+
+  return {
+    async open(key, state) {
+      checkKey(key);
+      // Usually the session exists, so a read is sufficient. A read does not wait for writers.
+      const known = db.read(() => load(key));
+      if (known) return known;
+      return db.write(() => {
+        if (!find(key)) {
+          const time = now();
+          const { app, user, id } = key;
+          sql.insertSession.run(app, user, id, time, time, nextChange(key));
+          const made = find(key);
+          if (made) setState(made, state);
+        }
+        const session = load(key);
+        if (!session) throw new SessionNotFound(key);
+        return session;
+      });
+    },
+    async get(key) {
+      checkKey(key);
+      return db.read(() => load(key));
+    },
+    async append(key, events) {
+      checkKey(key);
+      const prepared = prepareEvents(events);
+      return db.write(() => {
+        const session = find(key);
+        if (!session) throw new SessionNotFound(key);
+        let { size } = session;
+        let stored = 0;
+        for (const { id, event, json } of prepared) {
+          if (sql.insertEvent.run(session.row, id, json).changes === 0) continue;
+          stored++;
+          size += json.length;
+          setState(session, event.actions.stateDelta);
+        }
+        if (stored === 0) return 0;
+        checkSize(key, size, maxSessionSize);
+        sql.touch.run(now(), nextChange(key), size, session.row);
+        return stored;
+      });
+    },
+    async list({ app, user }, page = {}) {
+      checkOwner({ app, user });
+      const limit = pageLimit(page.limit);
+      return db.read(() => {
+        let before = Number.MAX_SAFE_INTEGER;
+        if (page.before !== undefined) {
+          const key = { app, user, id: page.before };
+          const last = find(key);
+          if (!last) throw new SessionNotFound(key);
+          before = last.changed;
+        }
+        return sql.page.all(app, user, before, limit).map((row) => rowOf(row).summary);
+      });
+    },
+    async delete(key) {
+      checkKey(key);
+      return db.write(() => {
+        const session = find(key);
+        if (session) remove(session);
+        return session !== undefined;
+      });
+    },
+    prune(app, before) {
+      return pruneAll((limit) =>
+        db.write(() => {
+          const old = sql.old.all(app, before, limit);
+          for (const row of old) remove(rowOf(row));
+          return old.length;
+        }),
+      );
+    },
+    async close() {
+      db.close();
+    },
+  };
 }
 
 function prepare(db: Database) {

@@ -11,9 +11,7 @@ import type {
   CallToolResult,
   Client,
   ClientOptions,
-  GetPromptResult,
   Prompt,
-  ReadResourceResult,
   Resource,
   ResourceTemplateType,
   Tool,
@@ -32,12 +30,12 @@ import { secretHider } from './mcp-secrets.ts';
 import { callAsTask, needsTask } from './mcp-tasks.ts';
 import {
   isLegacyServer,
+  mcpLibrary,
   openTransport,
   transportKinds,
   type McpServerConfig,
   type TransportKind,
 } from './mcp-transport.ts';
-import { mcpLibrary } from './mcp-library.ts';
 
 const CLIENT = { name: 'parley', version: '0.1.0' };
 const MAX_RETRY_DELAY_MS = 30_000;
@@ -69,18 +67,39 @@ interface AskOptions {
   readonly timeout: number;
 }
 
-type ListKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates';
+/** The entries of each list of a server. */
+interface Listed {
+  readonly tools: Tool;
+  readonly prompts: Prompt;
+  readonly resources: Resource;
+  readonly resourceTemplates: ResourceTemplateType;
+}
 
-/** The capability that a server must have for each list. Without this capability, the list is empty. */
-const NEEDED: Readonly<Record<ListKind, 'prompts' | 'resources' | undefined>> = {
-  tools: undefined,
+type Page<Kind extends keyof Listed> = Readonly<Record<Kind, readonly Listed[Kind][]>> & {
+  readonly nextCursor?: string | undefined;
+};
+
+/** The functions that request one page of a list. */
+const PAGES: {
+  readonly [Kind in keyof Listed]: (
+    client: Client,
+    params: { cursor?: string },
+    options: AskOptions,
+  ) => Promise<Page<Kind>>;
+} = {
+  tools: (client, params, options) => client.request({ method: 'tools/list', params }, options),
+  prompts: (client, params, options) => client.request({ method: 'prompts/list', params }, options),
+  resources: (client, params, options) =>
+    client.request({ method: 'resources/list', params }, options),
+  resourceTemplates: (client, params, options) =>
+    client.request({ method: 'resources/templates/list', params }, options),
+};
+
+/** The capability that a server must have for a list. Without this capability, the list is empty. */
+const NEEDED: Readonly<Partial<Record<keyof Listed, 'prompts' | 'resources'>>> = {
   prompts: 'prompts',
   resources: 'resources',
   resourceTemplates: 'resources',
-};
-
-type Page<Kind extends ListKind, Item> = { readonly [K in Kind]: readonly Item[] } & {
-  readonly nextCursor?: string | undefined;
 };
 
 /** An open connection. */
@@ -92,94 +111,36 @@ interface Live {
   worked: boolean;
 }
 
-export class McpConnection {
-  readonly #server: McpServerConfig;
-  readonly #options: ConnectionOptions;
-  readonly #hide: (text: string) => string;
-  readonly #closing = new AbortController();
-  #live: Live | undefined;
-  #connecting: Promise<Live> | undefined;
-  #failures = 0;
-  #nextAttempt = 0;
-  #reason = '';
-  #instructions: string | undefined;
-  #hasResources = false;
+export type McpConnection = ReturnType<typeof mcpConnection>;
 
-  constructor(server: McpServerConfig, options: ConnectionOptions) {
-    this.#server = server;
-    this.#options = options;
-    this.#hide = secretHider(server);
-  }
+export function mcpConnection(server: McpServerConfig, options: ConnectionOptions) {
+  const hide = secretHider(server);
+  const closing = new AbortController();
+  let current: Live | undefined;
+  let connecting: Promise<Live> | undefined;
+  let failures = 0;
+  let nextAttempt = 0;
+  let problem = '';
+  let instructions: string | undefined;
+  let hasResources = false;
 
-  /** The server's instructions for its use, from the last connection. */
-  get instructions(): string | undefined {
-    return this.#instructions;
-  }
-
-  /** Whether the server supported resources at the last connection. */
-  get hasResources(): boolean {
-    return this.#hasResources;
-  }
-
-  /** Returns at most `limit` tools of the server. */
-  listTools(limit: number, signal: AbortSignal): Promise<Tool[]> {
-    return this.#list('tools', limit, signal, (client, params, options) =>
-      client.request({ method: 'tools/list', params }, options),
-    );
-  }
-
-  listPrompts(limit: number, signal: AbortSignal): Promise<Prompt[]> {
-    return this.#list('prompts', limit, signal, (client, params, options) =>
-      client.request({ method: 'prompts/list', params }, options),
-    );
-  }
-
-  listResources(limit: number, signal: AbortSignal): Promise<Resource[]> {
-    return this.#list('resources', limit, signal, (client, params, options) =>
-      client.request({ method: 'resources/list', params }, options),
-    );
-  }
-
-  listResourceTemplates(limit: number, signal: AbortSignal): Promise<ResourceTemplateType[]> {
-    return this.#list('resourceTemplates', limit, signal, (client, params, options) =>
-      client.request({ method: 'resources/templates/list', params }, options),
-    );
-  }
-
-  getPrompt(
-    name: string,
-    args: Record<string, string>,
-    signal: AbortSignal,
-  ): Promise<GetPromptResult> {
-    return this.#ask('list', signal, (client, options) =>
-      client.getPrompt({ name, arguments: args }, options),
-    );
-  }
-
-  readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult> {
-    return this.#ask('list', signal, (client, options) => client.readResource({ uri }, options));
-  }
-
-  async #list<Kind extends ListKind, Item>(
+  /** Returns at most `limit` entries of a list of the server. */
+  async function list<Kind extends keyof Listed>(
     kind: Kind,
     limit: number,
     signal: AbortSignal,
-    ask: (
-      client: Client,
-      params: { cursor?: string },
-      options: AskOptions,
-    ) => Promise<Page<Kind, Item>>,
-  ): Promise<Item[]> {
-    const found: Item[] = [];
+  ): Promise<Listed[Kind][]> {
+    const found: Listed[Kind][] = [];
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES; page++) {
       const params = cursor === undefined ? {} : { cursor };
-      const result = await this.#ask('list', signal, async (client, options) => {
+      const result = await ask('list', signal, async (client, options) => {
         const needed = NEEDED[kind];
         const has = needed === undefined || client.getServerCapabilities()?.[needed];
-        return has ? ask(client, params, options) : undefined;
+        return has ? PAGES[kind](client, params, options) : undefined;
       });
-      found.push(...(result?.[kind].slice(0, limit - found.length) ?? []));
+      const entries: Record<Kind, readonly Listed[Kind][]> | undefined = result;
+      found.push(...(entries?.[kind].slice(0, limit - found.length) ?? []));
       cursor = result?.nextCursor;
       if (cursor === undefined || found.length >= limit) break;
     }
@@ -187,10 +148,10 @@ export class McpConnection {
   }
 
   /** Makes a call, with the timeout `MAX_CALL_MS`. A caller that needs a shorter timeout must abort the call itself. */
-  callTool(tool: Tool, args: JsonObject, call: McpCallOptions): Promise<CallToolResult> {
+  function callTool(tool: Tool, args: JsonObject, call: McpCallOptions): Promise<CallToolResult> {
     // `outputSchema` is removed, so that the client does not validate the result against a schema of the server.
     const { outputSchema: _unused, ...toolDefinition } = tool;
-    return this.#ask('call', call.signal, (client, { signal }) => {
+    return ask('call', call.signal, (client, { signal }) => {
       call.begun();
       const options = { signal, timeout: MAX_CALL_MS };
       if (needsTask(tool, client.getServerCapabilities())) {
@@ -204,80 +165,76 @@ export class McpConnection {
     });
   }
 
-  async close(): Promise<void> {
-    this.#closing.abort();
-    this.#options.changed();
-    const live = this.#live ?? (await this.#connecting?.catch(() => undefined));
-    this.#live = undefined;
+  async function close(): Promise<void> {
+    closing.abort();
+    options.changed();
+    const live = current ?? (await connecting?.catch(() => undefined));
+    current = undefined;
     await live?.end();
   }
 
-  async #ask<T>(
+  async function ask<T>(
     what: 'list' | 'call',
     signal: AbortSignal,
     request: (client: Client, options: AskOptions) => Promise<T>,
   ): Promise<T> {
     for (let attempt = 0; ; attempt++) {
-      const live = await this.#connected(signal);
+      const live = await connected(signal);
       try {
-        const timeout = this.#options.callTimeoutMs;
+        const timeout = options.callTimeoutMs;
         const result = await request(live.client, { signal, timeout });
         live.worked = true;
         return result;
       } catch (error) {
         signal.throwIfAborted();
         const forgotten = statusOf(error) === 404;
-        const problem = await this.#explain(what, live, error);
-        if (problem.code === 'unreachable') this.#lost(live, this.#reasonOf(error));
-        if (!forgotten || attempt > 0) throw problem;
+        const explained = await explain(what, live, error);
+        if (explained.code === 'unreachable') lost(live, wordsOf(error));
+        if (!forgotten || attempt > 0) throw explained;
       }
     }
   }
 
-  #connected(signal: AbortSignal): Promise<Live> | Live {
+  function connected(signal: AbortSignal): Promise<Live> | Live {
     signal.throwIfAborted();
-    if (this.#closing.signal.aborted) throw this.#closed();
-    if (this.#live) return this.#live;
-    if (!this.#connecting) {
-      if (Date.now() < this.#nextAttempt) throw this.#down();
-      this.#connecting = outsideCalls(() => this.#connect()).finally(
-        () => (this.#connecting = undefined),
-      );
+    if (closing.signal.aborted) throw closed();
+    if (current) return current;
+    if (!connecting) {
+      if (Date.now() < nextAttempt) throw down();
+      connecting = outsideCalls(() => connect()).finally(() => (connecting = undefined));
       // The handler prevents an unhandled rejection if every waiting request was aborted.
-      this.#connecting.catch(() => {});
+      connecting.catch(() => {});
     }
-    return raceAbort(this.#connecting, signal);
+    return raceAbort(connecting, signal);
   }
 
-  async #connect(): Promise<Live> {
-    const { connectTimeoutMs: timeout } = this.#options;
+  async function connect(): Promise<Live> {
+    const { connectTimeoutMs: timeout } = options;
     const complaint = createComplaint();
     // All transports and protocol versions that are tried share one deadline.
-    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeout)]);
+    const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(timeout)]);
     try {
-      return (this.#live = await this.#connectBy(transportKinds(this.#server), complaint, signal));
+      return (current = await connectBy(transportKinds(server), complaint, signal));
     } catch (error) {
-      if (this.#closing.signal.aborted) throw this.#closed();
+      if (closing.signal.aborted) throw closed();
       const late = error instanceof Error && error.name === 'TimeoutError';
-      this.#failed(
-        complaint.after(late ? `no response within ${timeout} ms` : this.#reasonOf(error)),
-      );
-      throw this.#down();
+      failed(complaint.after(late ? `no response within ${timeout} ms` : wordsOf(error)));
+      throw down();
     }
   }
 
   /** Connects with the first transport that the server supports. */
-  async #connectBy(
+  async function connectBy(
     [kind, fallback]: readonly TransportKind[],
     complaint: Complaint,
     signal: AbortSignal,
   ): Promise<Live> {
     try {
-      return await this.#open(kind!, complaint, signal);
+      return await open(kind!, complaint, signal);
     } catch (error) {
       if (fallback === undefined || !isLegacyServer(statusOf(error))) throw error;
       // For a server that supports neither transport, the first error is more useful.
-      return this.#open(fallback, complaint, signal).catch(() => Promise.reject(error));
+      return open(fallback, complaint, signal).catch(() => Promise.reject(error));
     }
   }
 
@@ -286,58 +243,62 @@ export class McpConnection {
    * only with this version. This version is not tried with a program. A program would have to be started twice, and it
    * can ask for input with the older protocol.
    */
-  async #open(kind: TransportKind, complaint: Complaint, signal: AbortSignal): Promise<Live> {
+  async function open(
+    kind: TransportKind,
+    complaint: Complaint,
+    signal: AbortSignal,
+  ): Promise<Live> {
     if (kind === 'http') {
       // The attempt uses at most half of the time, because an older server might never answer the unknown request.
-      const timeoutMs = Math.min(PROBE_MS, this.#options.connectTimeoutMs / 2);
+      const timeoutMs = Math.min(PROBE_MS, options.connectTimeoutMs / 2);
       const versionNegotiation = { mode: 'auto', probe: { timeoutMs } } as const;
       try {
-        return await this.#openWith(kind, complaint, signal, { versionNegotiation });
+        return await openWith(kind, complaint, signal, { versionNegotiation });
       } catch (error) {
         // An older server may react to the unknown request with any error. If the error has another reason, the next
         // attempt fails too.
         if (signal.aborted) throw error;
       }
     }
-    return this.#openWith(kind, complaint, signal, {});
+    return openWith(kind, complaint, signal, {});
   }
 
-  async #openWith(
+  async function openWith(
     kind: TransportKind,
     complaint: Complaint,
     signal: AbortSignal,
     protocol: Pick<ClientOptions, 'versionNegotiation'>,
   ): Promise<Live> {
-    const { connectTimeoutMs: timeout, log } = this.#options;
+    const { connectTimeoutMs: timeout, log } = options;
     let reason = 'the connection was closed';
     const tooLarge = new AbortController();
     const { Client } = await mcpLibrary();
-    const { transport, end } = await openTransport(this.#server, kind, {
+    const { transport, end } = await openTransport(server, kind, {
       log: (line) => {
-        const shown = this.#hide(line);
+        const shown = hide(line);
         complaint.note(reveal(shown));
         log?.(shown);
       },
       overflow: (why) => {
         reason = why;
         tooLarge.abort(new Error(why));
-        this.#lost(live, why);
+        lost(live, why);
       },
     });
     const onChanged = (): void => {
-      this.#options.changed();
-      this.#options.listChanged();
+      options.changed();
+      options.listChanged();
     };
     const listChanged = { autoRefresh: false, debounceMs: 0, onChanged };
     const client = new Client(CLIENT, {
-      capabilities: capabilitiesFor(this.#options.requests),
+      capabilities: capabilitiesFor(options.requests),
       listChanged: { tools: listChanged, prompts: listChanged, resources: listChanged },
       ...protocol,
     });
-    answerRequests(client, this.#options.requests);
+    answerRequests(client, options.requests);
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is not an EventTarget
     client.onerror = (error) => {
-      reason = this.#reasonOf(error);
+      reason = wordsOf(error);
     };
     const live: Live = {
       client,
@@ -348,7 +309,7 @@ export class McpConnection {
       },
     };
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is not an EventTarget
-    client.onclose = () => this.#lost(live, reason);
+    client.onclose = () => lost(live, reason);
     const limit = AbortSignal.any([signal, tooLarge.signal]);
     try {
       // Some transports wait forever if a server accepts the connection and does not respond.
@@ -357,71 +318,88 @@ export class McpConnection {
       await live.end();
       throw error;
     }
-    this.#instructions = client.getInstructions();
-    this.#hasResources = client.getServerCapabilities()?.resources !== undefined;
+    instructions = client.getInstructions();
+    hasResources = client.getServerCapabilities()?.resources !== undefined;
     return live;
   }
 
-  #lost(live: Live, reason: string): void {
-    if (this.#live !== live) return;
-    this.#live = undefined;
-    this.#reason = reason;
+  function lost(live: Live, reason: string): void {
+    if (current !== live) return;
+    current = undefined;
+    problem = reason;
     // A connection on which the server never answered counts as a failed attempt. Without this rule, the server would
     // be restarted without a delay.
-    if (live.worked) this.#failures = 0;
-    else this.#failed(reason);
-    this.#options.changed();
+    if (live.worked) failures = 0;
+    else failed(reason);
+    options.changed();
     void live.end();
   }
 
-  #failed(reason: string): void {
-    this.#reason = reason;
-    this.#failures++;
-    const { retryDelayMs } = this.#options;
-    const delay = backoffMs(this.#failures, retryDelayMs, MAX_RETRY_DELAY_MS, () => 1);
-    this.#nextAttempt = Date.now() + delay;
+  function failed(reason: string): void {
+    problem = reason;
+    failures++;
+    const delay = backoffMs(failures, options.retryDelayMs, MAX_RETRY_DELAY_MS, () => 1);
+    nextAttempt = Date.now() + delay;
   }
 
   /**
    * Returns the reason for an error in one line, without secrets and invisible characters. For a failed fetch, the actual
    * reason is in the cause.
    */
-  #reasonOf(error: unknown): string {
+  function wordsOf(error: unknown): string {
     const { cause } = error instanceof Error ? error : {};
     const message = error instanceof Error ? error.message : String(error);
     const text = cause instanceof Error ? `${message}: ${cause.message}` : message;
     // The text is shortened first, because it comes from the server and may be very long.
     const short = reasonOf(text.slice(0, 4 * MAX_REASON_LENGTH));
-    return reveal(this.#hide(short)).slice(0, MAX_REASON_LENGTH);
+    return reveal(hide(short)).slice(0, MAX_REASON_LENGTH);
   }
 
-  #closed(): McpError {
-    return new McpError('closed', `the MCP server ${this.#server.name} is closed`);
+  function closed(): McpError {
+    return new McpError('closed', `the MCP server ${server.name} is closed`);
   }
 
-  #down(): McpError {
-    const { name } = this.#server;
-    return new McpError('unreachable', `the MCP server ${name} is unavailable: ${this.#reason}`);
+  function down(): McpError {
+    const message = `the MCP server ${server.name} is unavailable: ${problem}`;
+    return new McpError('unreachable', message);
   }
 
-  async #explain(what: 'list' | 'call', live: Live, error: unknown): Promise<McpError> {
+  async function explain(what: 'list' | 'call', live: Live, error: unknown): Promise<McpError> {
     if (error instanceof McpError) return error;
     const failed = (code: McpErrorCode, did: string): McpError =>
-      new McpError(code, `the MCP server ${this.#server.name} ${did}`, error);
+      new McpError(code, `the MCP server ${server.name} ${did}`, error);
     const { ProtocolError, SdkError, SdkErrorCode } = await mcpLibrary();
     if (error instanceof ProtocolError) {
-      return failed('tool', `refused the request: ${this.#reasonOf(error)}`);
+      return failed('tool', `refused the request: ${wordsOf(error)}`);
     }
     const code = error instanceof SdkError ? error.code : undefined;
     if (code === SdkErrorCode.RequestTimeout) {
-      const timeoutMs = what === 'call' ? MAX_CALL_MS : this.#options.callTimeoutMs;
+      const timeoutMs = what === 'call' ? MAX_CALL_MS : options.callTimeoutMs;
       return failed('timeout', `did not respond within ${timeoutMs} ms`);
     }
     if (code === SdkErrorCode.InvalidResult) return failed('invalid', 'sent an invalid response');
-    const why = this.#live === live ? this.#reasonOf(error) : this.#reason;
+    const why = current === live ? wordsOf(error) : problem;
     const outcome = what === 'call' ? '. It is unknown whether the call was executed' : '';
     return failed('unreachable', `failed: ${why}${outcome}`);
   }
+
+  return {
+    list,
+    callTool,
+    close,
+    getPrompt: (name: string, args: Record<string, string>, signal: AbortSignal) =>
+      ask('list', signal, (client, limits) => client.getPrompt({ name, arguments: args }, limits)),
+    readResource: (uri: string, signal: AbortSignal) =>
+      ask('list', signal, (client, limits) => client.readResource({ uri }, limits)),
+    /** The server's instructions for its use, from the last connection. */
+    get instructions() {
+      return instructions;
+    },
+    /** Whether the server supported resources at the last connection. */
+    get hasResources() {
+      return hasResources;
+    },
+  };
 }
 
 function statusOf(error: unknown): number | undefined {

@@ -12,8 +12,7 @@ import type {
   OAuthDiscoveryState,
   OAuthTokens,
 } from '@modelcontextprotocol/client';
-import type { McpAuthorization } from './mcp-transport.ts';
-import { mcpLibrary } from './mcp-library.ts';
+import { mcpLibrary, type McpAuthorization } from './mcp-transport.ts';
 
 /** The result of a login. It is stored as JSON. */
 export interface McpLogin {

@@ -34,7 +34,7 @@ export interface McpResource {
   readonly isTemplate: boolean;
 }
 
-type Connection = Pick<McpConnection, 'listResources' | 'listResourceTemplates' | 'readResource'>;
+type Connection = Pick<McpConnection, 'list' | 'readResource'>;
 
 /** @internal */
 export function resourceTool(
@@ -64,9 +64,9 @@ export async function listResources(
   signal: AbortSignal,
 ): Promise<McpResource[]> {
   const [resources, templates] = await Promise.all([
-    connection.listResources(MAX_RESOURCES, signal),
+    connection.list('resources', MAX_RESOURCES, signal),
     // Not every server with resources has templates, and some servers refuse this request.
-    connection.listResourceTemplates(MAX_RESOURCES, signal).catch(() => []),
+    connection.list('resourceTemplates', MAX_RESOURCES, signal).catch(() => []),
   ]);
   signal.throwIfAborted();
   const text = (given = '') => listed(given, MAX_DESCRIPTION_LENGTH);

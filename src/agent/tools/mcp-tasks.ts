@@ -14,7 +14,7 @@ import type {
 } from '@modelcontextprotocol/client';
 import { McpError } from './mcp-error.ts';
 import type { McpCallOptions } from './mcp-requests.ts';
-import { mcpLibrary } from './mcp-library.ts';
+import { mcpLibrary } from './mcp-transport.ts';
 
 const MIN_POLL_MS = 100;
 const MAX_POLL_MS = 10_000;

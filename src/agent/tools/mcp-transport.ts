@@ -3,8 +3,7 @@
  * SSE (protocol version 2024-11-05). All transports limit the size of a message.
  */
 import type { AuthProvider, Transport } from '@modelcontextprotocol/client';
-import { limitBody } from '../../base/index.ts';
-import { mcpLibrary } from './mcp-library.ts';
+import { limitBody, optionalPackage } from '../../base/index.ts';
 
 const NEW_LINE = 10;
 const CARRIAGE_RETURN = 13;
@@ -61,6 +60,15 @@ export interface McpUrl {
 
 /** The way to reach an MCP server: a command or a URL. */
 export type McpServerConfig = McpCommand | McpUrl;
+
+/** Loads the MCP client library. Only users of MCP servers have to install it. */
+export function mcpLibrary() {
+  return optionalPackage(
+    '@modelcontextprotocol/client',
+    'An MCP server',
+    () => import('@modelcontextprotocol/client'),
+  );
+}
 
 export interface TransportEvents {
   /** Called for each line of the program's stderr. */

@@ -12,7 +12,7 @@ import { defined, elide, type MaybePromise, type JsonObject } from '../../base/i
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import { Waiting, type ToolConfirmation, type Tool, type Toolset } from '../tool.ts';
 import { McpCalls } from './mcp-calls.ts';
-import { McpConnection } from './mcp-connection.ts';
+import { mcpConnection } from './mcp-connection.ts';
 import { offeredNames } from './mcp-names.ts';
 import { promptContent, toMcpPrompt, type McpPrompt } from './mcp-prompts.ts';
 import { listResources, RESOURCE_TOOL, resourceTool, type McpResource } from './mcp-resources.ts';
@@ -151,7 +151,7 @@ export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): M
     log,
     call: (tool, args, call) => connection.callTool(tool, args, call),
   });
-  const connection = new McpConnection(server, {
+  const connection = mcpConnection(server, {
     connectTimeoutMs: options.connectTimeoutMs ?? 30_000,
     callTimeoutMs,
     requests: {
@@ -233,10 +233,10 @@ export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): M
 
   return {
     name: server.name,
-    tools: kept(async (signal) => offer(await connection.listTools(MAX_LISTED, signal))),
+    tools: kept(async (signal) => offer(await connection.list('tools', MAX_LISTED, signal))),
     instructions: () => connection.instructions,
     prompts: kept(async (signal) => {
-      const listed = await connection.listPrompts(MAX_PROMPTS, signal);
+      const listed = await connection.list('prompts', MAX_PROMPTS, signal);
       return listed.map((prompt) =>
         toMcpPrompt(prompt, async (args, asked) =>
           promptContent(await connection.getPrompt(prompt.name, args, asked), options.saveFile),

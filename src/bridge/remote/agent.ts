@@ -31,7 +31,7 @@ import {
   type RemoteLimits,
 } from '../../client/index.ts';
 import { A2AError } from '../../protocol/index.ts';
-import { RemoteCall } from './call.ts';
+import { remoteCall } from './call.ts';
 import {
   remoteConnection,
   type RemoteConnection,
@@ -94,7 +94,7 @@ export function remoteAgent(options: RemoteAgentOptions): Agent {
       let turn = open.length > 0 ? undefined : nextTurn(context, name, continues);
       while (turn) {
         const span = callSpan(name);
-        const call = new RemoteCall(connection, context, turn, { limits, continues, span });
+        const call = remoteCall(connection, context, turn, { limits, continues, span });
         try {
           yield* span?.iterate(() => call.events()) ?? call.events();
           return;

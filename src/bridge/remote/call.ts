@@ -45,97 +45,79 @@ export interface RemoteCallOptions {
   readonly span: ActiveSpan | undefined;
 }
 
-export class RemoteCall {
-  readonly #connection: RemoteConnection;
-  readonly #context: RunContext;
-  readonly #turn: RemoteTurn;
-  readonly #options: RemoteCallOptions;
-  readonly #reading: RemoteReading;
+/** Makes one turn of a remote agent. */
+export function remoteCall(
+  connection: RemoteConnection,
+  context: RunContext,
+  turn: RemoteTurn,
+  { limits, continues, span }: RemoteCallOptions,
+) {
+  const reading = new RemoteReading(limits, turn);
   /**
    * The lifetime of the connections. It continues after an abort of the run, so that the remote task can be canceled.
    */
-  readonly #lifetime = new Lifetime();
+  const lifetime = new Lifetime();
   /** The signal that is aborted when the run or the lifetime is aborted. */
-  readonly #over: AbortSignal;
+  const over = AbortSignal.any([context.signal, lifetime.signal]);
   /** The template of all partial events. Its id is also the id of the complete event. */
-  readonly #piece: Event;
-  #received = false;
-  /** Whether the turn of the remote agent has ended. */
-  #complete = false;
-  #items: AsyncIterator<StreamItem> | undefined;
-  /** The next item of the stream, or undefined if no item is awaited. */
-  #pending: Promise<IteratorResult<StreamItem, unknown>> | undefined;
-
-  constructor(
-    connection: RemoteConnection,
-    context: RunContext,
-    turn: RemoteTurn,
-    options: RemoteCallOptions,
-  ) {
-    this.#connection = connection;
-    this.#context = context;
-    this.#piece = context.event({ partial: true });
-    this.#turn = turn;
-    this.#options = options;
-    this.#reading = new RemoteReading(options.limits, turn);
-    this.#over = AbortSignal.any([context.signal, this.#lifetime.signal]);
-  }
-
+  const piece = context.event({ partial: true });
   /** Whether the remote agent has responded to the message. */
-  get received(): boolean {
-    return this.#received;
-  }
+  let received = false;
+  /** Whether the turn of the remote agent has ended. */
+  let complete = false;
+  let items: AsyncIterator<StreamItem> | undefined;
+  /** The next item of the stream, or undefined if no item is awaited. */
+  let pending: Promise<IteratorResult<StreamItem, unknown>> | undefined;
 
   /**
    * Yields the events of the turn. If the turn fails or the caller stops the iteration, the remote task is usually
-   * canceled (see `#abandon`).
+   * canceled (see `abandon`).
    */
-  async *events(): AsyncGenerator<Event> {
-    const lifetime = this.#lifetime;
+  async function* events(): AsyncGenerator<Event> {
     let client: RemoteClient | undefined;
     try {
-      limitTime(lifetime, this.#options.limits);
-      client = await this.#connect();
-      limitSilence(lifetime, this.#options.limits);
-      yield* this.#follow(client);
-      this.#complete = true;
+      limitTime(lifetime, limits);
+      client = await connect();
+      limitSilence(lifetime, limits);
+      yield* follow(client);
+      complete = true;
     } finally {
       lifetime.release();
-      if (client && !this.#complete) await this.#abandon(client);
+      if (client && !complete) await abandon(client);
       lifetime.end(new ConnectionError('closed', 'the turn has ended'));
       // The result is not awaited, because the remote agent may be slow to close the stream.
-      this.#items?.return?.().catch(() => undefined);
+      items?.return?.().catch(() => undefined);
     }
-    yield* this.#outcome();
+    yield* outcome();
   }
 
   /** Returns the error event that ends the run. */
-  failure({ code, message }: RemoteAgentError): Event {
+  function failure({ code, message }: RemoteAgentError): Event {
     const fields: EventFields = { error: { code, message } };
     // If the remote agent has not responded, the event has no `RemoteNote`. So the next turn sends the message again.
-    if (!this.#received) return this.#context.event(fields);
-    const { state = 'unknown' } = this.#reading;
-    return this.#keep(fields, isSettled(state) && !isInterrupted(state) ? state : 'canceled');
+    if (!received) return context.event(fields);
+    const { state = 'unknown' } = reading;
+    return keep(fields, isSettled(state) && !isInterrupted(state) ? state : 'canceled');
   }
 
   /** Connects to the remote agent. If the agent's card must be fetched, this may take at most `quietMs`. */
-  #connect(): Promise<RemoteClient> {
-    const { quietMs } = this.#options.limits;
+  function connect(): Promise<RemoteClient> {
+    const { quietMs } = limits;
     const late = `it did not send its card within ${quietMs} ms`;
-    this.#lifetime.idleTimeout(quietMs, () => new RemoteAgentError('remote-timeout', late));
-    return raceAbort(this.#connection.open(this.#context, this.#over), this.#over);
+    lifetime.idleTimeout(quietMs, () => new RemoteAgentError('remote-timeout', late));
+    return raceAbort(connection.open(context, over), over);
   }
 
-  #headersFor({ endpoint }: RemoteClient): Readonly<Record<string, string>> | undefined {
+  function headersFor({ endpoint }: RemoteClient): Readonly<Record<string, string>> | undefined {
     const transport = endpoint?.binding === 'GRPC' ? 'http2' : 'fetch';
-    const traceparent = this.#options.span?.traceparentFor(transport);
+    const traceparent = span?.traceparentFor(transport);
     return traceparent === undefined ? undefined : { traceparent };
   }
 
-  #open(client: RemoteClient): AsyncIterator<StreamItem> {
-    const { parts, messageId, taskId, contextId } = this.#turn;
-    const { signal } = this.#lifetime;
-    const options = { signal, headers: this.#headersFor(client), polls: true };
+  function open(client: RemoteClient): AsyncIterator<StreamItem> {
+    const { parts, messageId, taskId, contextId } = turn;
+    const { signal } = lifetime;
+    const options = { signal, headers: headersFor(client), polls: true };
     if (!parts) {
       if (taskId === undefined) throw new TypeError('only a task can be followed');
       return client.resubscribe(taskId, options)[Symbol.asyncIterator]();
@@ -157,107 +139,113 @@ export class RemoteCall {
     return stream[Symbol.asyncIterator]();
   }
 
-  async *#follow(client: RemoteClient): AsyncGenerator<Event> {
-    const reading = this.#reading;
-    const lifetime = this.#lifetime;
-    const items = (this.#items = this.#open(client));
+  async function* follow(client: RemoteClient): AsyncGenerator<Event> {
+    const stream = (items = open(client));
     let noted = false;
     for (;;) {
-      this.#pending = items.next();
+      pending = stream.next();
       const next = reading.over
-        ? Promise.race([this.#pending, pause(GRACE_MS, this.#over).then(() => undefined)])
-        : this.#pending;
-      const step = await raceAbort(next, this.#over);
-      this.#pending = undefined;
+        ? Promise.race([pending, pause(GRACE_MS, over).then(() => undefined)])
+        : pending;
+      const step = await raceAbort(next, over);
+      pending = undefined;
       if (step === undefined || step.done === true) return;
-      this.#received = true;
+      received = true;
       const { parts, progress } = reading.take(step.value.event);
       if (!progress) continue;
       lifetime.wait(false);
-      if (!noted && !reading.over && reading.taskId !== undefined) {
+      if (!noted && !reading.over && reading.guard.taskId !== undefined) {
         noted = true;
-        yield this.#keep({}, 'working');
+        yield keep({}, 'working');
       }
-      if (parts.length > 0) yield { ...this.#piece, content: { role: 'model', parts } };
+      if (parts.length > 0) yield { ...piece, content: { role: 'model', parts } };
       // After the last event, only the grace period limits the wait.
       lifetime.wait(!reading.over);
     }
   }
 
-  *#outcome(): Generator<Event> {
-    const { state } = this.#reading;
+  function* outcome(): Generator<Event> {
+    const { state } = reading;
     if (state === undefined || !isSettled(state)) {
       throw new RemoteAgentError('remote-invalid', 'its stream ended before its task had ended');
     }
-    const parts = this.#reading.whole();
+    const parts = reading.whole();
     const content = { role: 'model', parts } as const;
-    const { id } = this.#piece;
+    const { id } = piece;
     // An agent that asks nothing is waiting for the next prompt. gemini-cli's server ends every turn in this way.
-    const asksNothing = isInterrupted(state) && this.#reading.waitingCalls?.length === 0;
+    const asksNothing = isInterrupted(state) && reading.waiting?.calls.length === 0;
     if (state === 'completed' || asksNothing) {
-      yield { ...this.#keep({ content }, state), id };
+      yield { ...keep({ content }, state), id };
       return;
     }
     if (!isInterrupted(state)) {
-      const said = quote(textOf([...this.#reading.lastMessage]));
+      const said = quote(textOf([...reading.lastMessage]));
       const suffix = said === '' ? '' : `, with the message: ${said}`;
       const code = ENDED_AS[state] ?? 'remote-failed';
       throw new RemoteAgentError(code, `its task ended in the state ${state}${suffix}`);
     }
-    if (parts.length > 0) yield { ...this.#context.event({ content }), id };
-    yield this.#asking(state);
+    if (parts.length > 0) yield { ...context.event({ content }), id };
+    yield asking(state);
   }
 
   /**
    * Returns one event with all questions of the remote agent. So the questions and the note are stored together or
    * not at all.
    */
-  #asking(state: TaskState): Event {
-    const { waitingCalls, lastMessage } = this.#reading;
-    const asked = waitingCalls
-      ? callQuestions(waitingCalls)
+  function asking(state: TaskState): Event {
+    const { waiting, lastMessage } = reading;
+    const asked = waiting
+      ? callQuestions(waiting.calls)
       : remoteQuestions(lastMessage, state === 'auth-required');
     const named = asked.map(({ remote, options, question }, at) => {
-      const id = `${this.#turn.messageId}-${at}`;
-      return { note: { id, remote, options }, event: this.#context.question(id, question) };
+      const id = `${turn.messageId}-${at}`;
+      return { note: { id, remote, options }, event: context.question(id, question) };
     });
     const notes = named.map(({ note }) => note);
     const questions = named.flatMap(({ event }) => event.actions.questions ?? []);
-    const { metadata, actions } = this.#note(state, notes);
-    return this.#context.event({ metadata, actions: { ...actions, questions } });
+    const { metadata, actions } = noteOf(state, notes);
+    return context.event({ metadata, actions: { ...actions, questions } });
   }
 
-  #keep(fields: EventFields, state: TaskState): Event {
-    return this.#context.event({ ...fields, ...this.#note(state) });
+  function keep(fields: EventFields, state: TaskState): Event {
+    return context.event({ ...fields, ...noteOf(state) });
   }
 
-  #note(state: TaskState, questions?: RemoteNote['questions']) {
-    const { taskId, contextId } = this.#reading;
-    const continues = isInterrupted(state) || (this.#options.continues && state === 'completed');
-    const said = continues ? this.#reading.said() : isSettled(state) ? undefined : this.#turn.said;
-    const note = { taskId, contextId, state, seen: this.#turn.seen, said, questions };
-    return keeping(note, this.#context.path);
+  function noteOf(state: TaskState, questions?: RemoteNote['questions']) {
+    const { taskId, contextId } = reading.guard;
+    const isOpen = isInterrupted(state) || (continues && state === 'completed');
+    const said = isOpen ? reading.content.said() : isSettled(state) ? undefined : turn.said;
+    const note = { taskId, contextId, state, seen: turn.seen, said, questions };
+    return keeping(note, context.path);
   }
 
   /**
    * Cancels the remote task, unless it has ended or its id is unknown. This takes at most `cancelMs`. If the remote
    * agent has not responded and the run was not aborted, the message can be sent again, so nothing is canceled.
    */
-  async #abandon(client: RemoteClient): Promise<void> {
-    const { over, state = 'unknown' } = this.#reading;
-    if (over && isTerminal(state)) return;
-    const { aborted } = this.#context.signal;
-    const deadline = AbortSignal.timeout(this.#options.limits.cancelMs);
-    let id = this.#received || aborted ? this.#reading.taskId : undefined;
-    if (id === undefined && aborted && this.#pending) {
+  async function abandon(client: RemoteClient): Promise<void> {
+    const { state = 'unknown' } = reading;
+    if (reading.over && isTerminal(state)) return;
+    const { aborted } = context.signal;
+    const deadline = AbortSignal.timeout(limits.cancelMs);
+    let id = received || aborted ? reading.guard.taskId : undefined;
+    if (id === undefined && aborted && pending) {
       // The message may have started a task. The id of this task is in the first event.
-      const first = await raceAbort(this.#pending, deadline).catch(() => undefined);
+      const first = await raceAbort(pending, deadline).catch(() => undefined);
       id = first?.done === true || first === undefined ? undefined : taskIdOf(first.value.event);
     }
     if (id === undefined) return;
-    const canceled = client.cancel(id, { signal: deadline, headers: this.#headersFor(client) });
+    const canceled = client.cancel(id, { signal: deadline, headers: headersFor(client) });
     await raceAbort(canceled, deadline).catch(() => undefined);
   }
+
+  return {
+    events,
+    failure,
+    get received() {
+      return received;
+    },
+  };
 }
 
 function taskIdOf(event: StreamEvent): string | undefined {

@@ -13,7 +13,6 @@ import type { Agent as FrameworkAgent } from '../../agent/index.ts';
 import type { A2AAgent } from '../../tasks/index.ts';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { usageError } from '../program/exit.ts';
-import { LENT, ownCopyOf } from './own-library.ts';
 
 const HOW = 'export default llmAgent(…) or createAgent(…)';
 
@@ -125,4 +124,20 @@ function lendPackages(): void {
       }
     },
   });
+}
+
+/** The packages that an agent's file may import without having them installed. */
+const LENT = /^(parley-a2a|zod)(\/|$)/;
+
+/**
+ * Returns the URL of this program's own copy of a package in LENT. The published program has the copies in a folder of
+ * its own (`imports` in its package.json). In the repository, these packages are resolved like other packages.
+ */
+export function ownCopyOf(specifier: string): string {
+  try {
+    return import.meta.resolve(`#own/${specifier}`);
+  } catch (error) {
+    if (systemCode(error) !== 'ERR_PACKAGE_IMPORT_NOT_DEFINED') throw error;
+    return import.meta.resolve(specifier);
+  }
 }

@@ -11,7 +11,7 @@ import { pathToFileURL } from 'node:url';
 import type { Agent as FrameworkAgent, Model } from '../../agent/index.ts';
 import { usageError } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
-import { ownCopyOf } from './own-library.ts';
+import { ownCopyOf } from './agent-file.ts';
 import { sessionsFile, type StoreLocation } from '../program/store-location.ts';
 
 interface FrameworkOptions {

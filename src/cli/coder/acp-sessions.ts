@@ -1,16 +1,23 @@
 /** Lists the stored sessions for ACP clients, and checks the folder in which a client opens a session. */
 import { realpath } from 'node:fs/promises';
 import type { SessionQuery, Wanted } from '../../acp/index.ts';
-import { SessionNotFound, type SessionStore } from '../../agent/index.ts';
-import { isInside } from '../../coder/index.ts';
+import {
+  isDelegatedSession,
+  SessionNotFound,
+  type SessionStore,
+  type SessionSummary,
+} from '../../agent/index.ts';
+import { BoundedMap } from '../../base/index.ts';
+import { APP, isInside } from '../../coder/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { ExitError } from '../program/exit.ts';
 import { workspaceFolder } from '../program/workspace-folder.ts';
 import {
+  isUnused,
   LOCAL_USER,
   localSession,
   sessionFor,
-  sessionLister,
+  sessionTitle,
   workspaceOf,
 } from './stored-sessions.ts';
 
@@ -62,33 +69,58 @@ export function acpSessions(sessions: SessionStore, allowed: readonly string[] |
   };
 }
 
+/** Maximum number of sessions on a page, and maximum number that are read for a page. */
+const PAGE_SIZE = 50;
+const MAX_READ = 200;
+const MAX_CACHED = 1000;
+
+/** A session in a list. `cwd` is the real path of its folder. */
+type ListedSession = Record<'sessionId' | 'cwd' | 'title' | 'updatedAt', string>;
+
 /**
- * Returns a function that makes the `list` function of a user. `list` returns the user's sessions in allowed folders.
+ * Returns a function that makes the `list` function of a user. `list` returns the user's sessions in allowed folders, in
+ * pages, the most recent first. It leaves out the sessions of helpers, and sessions that are unused (`isUnused`) or have
+ * no folder. A page may be short or empty, because only a limited number of sessions is read for it. The list ends when
+ * `nextCursor` is missing.
  */
 export function sessionList(sessions: SessionStore) {
-  const listed = sessionLister(sessions);
+  /** The list entries of sessions, by the time of the last change, the user and the session's id. */
+  const known = new BoundedMap<ListedSession | 'hidden'>(MAX_CACHED);
+
+  async function read(key: SessionSummary): Promise<ListedSession | 'hidden'> {
+    const name = JSON.stringify([key.updatedAt, key.user, key.id]);
+    const before = known.get(name);
+    if (before) return before;
+    const session = await sessions.get(key);
+    const cwd = workspaceOf(session);
+    const isHidden = !session || cwd === undefined || isUnused(session);
+    const updatedAt = new Date(key.updatedAt).toISOString();
+    const entry = isHidden
+      ? 'hidden'
+      : { sessionId: key.id, cwd, title: sessionTitle(session), updatedAt };
+    known.set(name, entry);
+    return entry;
+  }
+
   return (user: string, isAllowed: (folder: string) => boolean = () => true) =>
     async function list({ cwd, cursor }: SessionQuery) {
       const wanted = cwd === undefined ? undefined : await realpath(cwd).catch(() => cwd);
-      try {
-        const { found, next } = await listed(
-          user,
-          ({ folder }) => isAllowed(folder) && (wanted === undefined || folder === wanted),
-          cursor,
-        );
-        return {
-          sessions: found.map(({ id, folder, title, updatedAt }) => ({
-            sessionId: id,
-            cwd: folder,
-            title,
-            updatedAt: new Date(updatedAt).toISOString(),
-          })),
-          ...(next !== undefined && { nextCursor: next }),
-        };
-      } catch (error) {
+      const page = { limit: MAX_READ, ...(cursor !== undefined && { before: cursor }) };
+      const keys = await sessions.list({ app: APP, user }, page).catch((error: unknown) => {
         if (!(error instanceof SessionNotFound)) throw error;
         throw new A2AError('invalidParams', 'cursor: no longer valid; list again without it');
+      });
+      const found: ListedSession[] = [];
+      for (const [index, key] of keys.entries()) {
+        const entry = isDelegatedSession(key) ? 'hidden' : await read(key);
+        if (entry === 'hidden' || !isAllowed(entry.cwd)) continue;
+        if (wanted !== undefined && entry.cwd !== wanted) continue;
+        found.push(entry);
+        const isLast = index === keys.length - 1;
+        if (found.length === PAGE_SIZE && !isLast) return { sessions: found, nextCursor: key.id };
       }
+      const last = keys.length === MAX_READ ? keys.at(-1)?.id : undefined;
+      return { sessions: found, ...(last !== undefined && { nextCursor: last }) };
     };
 }
 

@@ -14,53 +14,60 @@ import {
   SandboxUnavailable,
 } from '../../coder/index.ts';
 import type { Settings } from '../../coder/settings/index.ts';
-import { broken, type Check, ok, warning } from '../program/checks.ts';
+import { broken, check, type Check, type Finding, ok, warning } from '../program/checks.ts';
 import { settingsFor } from '../program/settings.ts';
 import type { Environment } from '../program/flags.ts';
-import { localOffer } from './local-models.ts';
+import { localOffer, modelInUse } from './model-choice.ts';
 import { loginPlace } from './login-place.ts';
-import { modelInUse } from './model-in-use.ts';
 
 const PROBE_MS = 5000;
 
 export async function coderChecks(environment: Environment): Promise<Check[]> {
   const here = process.cwd();
-  const [settings, ...others] = await Promise.all([
+  const checks = await Promise.all([
     checkSettings(here, environment),
-    checkGit(),
-    checkSandbox(here),
-    checkSearch(),
-    checkTerminal(),
+    ...Object.entries(PARTS).map(async ([name, look]) => [check(name, await look(here))]),
   ]);
-  return [...settings, ...others];
+  return checks.flat();
 }
+
+/** The checks that do not depend on the settings. Each gets the current folder. */
+const PARTS = {
+  git: checkGit,
+  sandbox: checkSandbox,
+  ripgrep: checkSearch,
+  terminal: checkTerminal,
+} satisfies Record<string, (here: string) => Promise<Finding>>;
 
 /** Checks the settings for this folder, the trust in the folder, the model and the MCP servers. */
 async function checkSettings(here: string, environment: Environment): Promise<Check[]> {
   try {
     const loaded = await settingsFor(here, environment);
     const { settings, files, untrusted, config, trusted } = loaded;
-    const found = ok('settings', files.length > 0 ? files.join(', ') : `none in ${config}`);
+    const found = ok(files.length > 0 ? files.join(', ') : `none in ${config}`);
     const [model, servers] = await Promise.all([
       checkModel(settings, environment),
       checkMcp(settings.mcpServers ?? {}, here, environment),
     ]);
-    return [found, checkTrust(here, trusted, untrusted), model, ...servers];
+    return [
+      check('settings', found),
+      check('trust', checkTrust(here, trusted, untrusted)),
+      check('model', model),
+      ...servers,
+    ];
   } catch (error) {
-    return [broken('settings', reasonOf(error))];
+    return [check('settings', broken(reasonOf(error)))];
   }
 }
 
-function checkTrust(here: string, trusted: boolean, untrusted: string | undefined): Check {
-  const name = 'trust';
-  if (trusted) return ok(name, `${here} is trusted`);
+function checkTrust(here: string, trusted: boolean, untrusted: string | undefined): Finding {
+  if (trusted) return ok(`${here} is trusted`);
   return untrusted === undefined
-    ? ok(name, `${here} is not trusted, and has no settings of its own`)
-    : warning(name, `${untrusted} is ignored: read it, then run parley trust`);
+    ? ok(`${here} is not trusted, and has no settings of its own`)
+    : warning(`${untrusted} is ignored: read it, then run parley trust`);
 }
 
-async function checkModel(settings: Settings, environment: Environment): Promise<Check> {
-  const name = 'model';
+async function checkModel(settings: Settings, environment: Environment): Promise<Finding> {
   const { providers } = settings;
   const { name: model, isNamed } = modelInUse(undefined, settings, environment);
   try {
@@ -71,17 +78,15 @@ async function checkModel(settings: Settings, environment: Environment): Promise
     });
     await resolved.checkName?.(AbortSignal.timeout(PROBE_MS));
   } catch (error) {
-    return broken(name, reasonOf(error));
+    return broken(reasonOf(error));
   }
-  if (model !== 'offline' || isNamed) return ok(name, model);
+  if (model !== 'offline' || isNamed) return ok(model);
   const offer = await localOffer(environment, providers);
   return offer
     ? ok(
-        name,
         `${offer.model} on this machine, because there is no API key. Only the terminal uses it: for -p, serve and acp, set --model`,
       )
     : warning(
-        name,
         'offline, because there is no API key: set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY, start a model on this machine, for example with Ollama, or choose a model with --model',
       );
 }
@@ -93,11 +98,10 @@ async function checkMcp(
   environment: Environment,
 ): Promise<Check[]> {
   const found = await probeMcp(servers, { cwd: here, logins: loginPlace(environment) });
-  return found.map(({ name, tools, problem }) =>
-    problem === undefined
-      ? ok(`mcp ${name}`, `${tools} tools`)
-      : warning(`mcp ${name}`, `${problem}: check mcpServers.${name} in settings.json`),
-  );
+  return found.map(({ name, tools, problem }) => {
+    const advice = `${problem}: check mcpServers.${name} in settings.json`;
+    return check(`mcp ${name}`, problem === undefined ? ok(`${tools} tools`) : warning(advice));
+  });
 }
 
 /** Returns the first line of `FILE --version`. */
@@ -106,41 +110,34 @@ async function versionOf(file: string): Promise<string> {
   return stdout.split('\n', 1)[0] ?? '';
 }
 
-async function checkGit(): Promise<Check> {
-  const name = 'git';
+async function checkGit(): Promise<Finding> {
   try {
-    return ok(name, await versionOf('git'));
+    return ok(await versionOf('git'));
   } catch {
-    return warning(name, 'git does not run: install it to get checkpoints, which /restore needs');
+    return warning('git does not run: install it to get checkpoints, which /restore needs');
   }
 }
 
-async function checkSandbox(here: string): Promise<Check> {
-  const name = 'sandbox';
+async function checkSandbox(here: string): Promise<Finding> {
   try {
     await openSandbox(here);
-    return ok(name, 'bubblewrap works: --sandbox can be used');
+    return ok('bubblewrap works: --sandbox can be used');
   } catch (error) {
     const why = error instanceof SandboxUnavailable ? error.ifWanted : reasonOf(error);
-    return warning(name, why);
+    return warning(why);
   }
 }
 
-async function checkSearch(): Promise<Check> {
-  const name = 'ripgrep';
+async function checkSearch(): Promise<Finding> {
   try {
-    return ok(name, await versionOf(await ripgrepFile()));
+    return ok(await versionOf(await ripgrepFile()));
   } catch (error) {
-    return broken(
-      name,
-      `${reasonOf(error)}: the tools search and glob do not work; reinstall parley`,
-    );
+    return broken(`${reasonOf(error)}: the tools search and glob do not work; reinstall parley`);
   }
 }
 
-async function checkTerminal(): Promise<Check> {
-  const name = 'terminal';
+async function checkTerminal(): Promise<Finding> {
   return (await hasTerminal())
-    ? ok(name, 'shell commands run on a pseudo-terminal')
-    : warning(name, 'no pseudo-terminal on this system: shell commands run on pipes');
+    ? ok('shell commands run on a pseudo-terminal')
+    : warning('no pseudo-terminal on this system: shell commands run on pipes');
 }

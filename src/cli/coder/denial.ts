@@ -12,7 +12,7 @@ import {
 } from '../../coder/index.ts';
 import { userSettingsFile } from '../../coder/settings/index.ts';
 import { hasOption, type ToolCall } from '../../protocol/development-tool/index.ts';
-import { configFolder } from '../program/config-folder.ts';
+import { configFolder } from '../program/folders.ts';
 import type { Environment } from '../program/flags.ts';
 import { word } from '../program/terminal.ts';
 

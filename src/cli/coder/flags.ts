@@ -1,8 +1,7 @@
 /** The flags of the coding agent, for all commands that run it. This file does not load the agent. */
 import type { ApprovalMode } from '../../coder/index.ts';
-import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
+import { DATA_FOLDER_HELP, SECRET_KEY_VARIABLES } from '../program/folders.ts';
 import { choice, listOption, option, toggle } from '../program/flags.ts';
-import { SECRET_KEY_VARIABLES } from '../program/secret-keys.ts';
 
 /** The possible values of `--model`, as help texts list them. */
 export const MODELS =

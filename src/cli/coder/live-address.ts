@@ -3,9 +3,8 @@ import type { LiveToken } from '../../live/index.ts';
 import { LIVE_ROLES, LIVE_TOKEN } from '../../live/client/roles/index.ts';
 import { isLoopback } from '../../base/index.ts';
 import { usageError } from '../program/exit.ts';
-import { listOption, option, toggle, type Values } from '../program/flags.ts';
+import { listOption, option, toggle, type Values, checkUnique } from '../program/flags.ts';
 import { DEFAULT_HOST, portNumber } from '../program/listen.ts';
-import { checkUnique } from '../program/unique-token.ts';
 
 export const LIVE_FLAGS = {
   remote: toggle(

@@ -24,8 +24,7 @@ import type { TlsPair } from '../../server.ts';
 import { openCoder, seesImages, type CoderFlags, type CoderSetup } from './setup.ts';
 import { filesIn } from './file-paths.ts';
 import type { LiveAddress } from './live-address.ts';
-import { lazyGrpc } from '../program/grpc.ts';
-import { DEFAULT_HOST, listenOn } from '../program/listen.ts';
+import { lazyGrpc, DEFAULT_HOST, listenOn } from '../program/listen.ts';
 import {
   forgetLiveStore,
   openLiveStore,
@@ -38,10 +37,7 @@ import { serverSigning } from '../program/signing.ts';
 import { localSession, sessionTitle } from './stored-sessions.ts';
 import type { StoreLocation } from '../program/store-location.ts';
 
-interface LiveSetup extends Pick<
-  CoderSetup,
-  'environment' | 'sessions' | 'terminal' | 'offersLocal' | 'notify'
-> {
+interface LiveSetup extends Pick<CoderSetup, 'environment' | 'sessions' | 'notify'> {
   readonly values: CoderFlags & { readonly store?: string | undefined };
   /** The real path of the workspace. A live session works in one workspace. */
   readonly roots: readonly [root: string];
@@ -52,8 +48,11 @@ interface LiveSetup extends Pick<
   readonly keep?: boolean;
   readonly mcpServers?: McpServers | undefined;
   readonly address?: LiveAddress | undefined;
-  /** Whether others can join after `listen` was called, even if `address` is not given. */
-  readonly joinable?: boolean | undefined;
+  /**
+   * Whether a person at a terminal runs the session. Others can then join after `listen` was called, even if `address`
+   * is not given.
+   */
+  readonly terminal?: boolean;
   /** The certificate of the server. */
   readonly tls?: TlsPair | undefined;
   readonly publicUrl?: string | undefined;
@@ -68,8 +67,8 @@ export async function openLiveSession(setup: LiveSetup) {
   const [root] = roots;
   const sessionId = setup.resume ?? randomUUIDv7();
   await using undo = new AsyncDisposableStack();
-  const { joinable = false, tls, publicUrl, trustProxy } = setup;
-  const shared = joinable || address !== undefined;
+  const { terminal = false, tls, publicUrl, trustProxy } = setup;
+  const shared = terminal || address !== undefined;
   // Without --a2a-port, only /remote opens a port, so no client may join without a token.
   const strict = address === undefined || address.strict === true;
   const access = new LiveAccess({ tokens: address?.tokens, trustProxy, strict });
@@ -79,9 +78,8 @@ export async function openLiveSession(setup: LiveSetup) {
     roots,
     sessions,
     shared,
-    terminal: setup.terminal,
+    terminal,
     live: true,
-    offersLocal: setup.offersLocal === true,
     logger: log,
     notify,
   });

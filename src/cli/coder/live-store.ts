@@ -10,12 +10,11 @@ import { isDelegatedSession, type SessionStore } from '../../agent/index.ts';
 import { deleteWithDelegated, hasUnfinishedRun } from '../../agent/internal/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { memoryStore, type TaskStore } from '../../tasks/index.ts';
-import { dataFolder } from '../program/data-folder.ts';
+import { dataFolder } from '../program/folders.ts';
 import type { Environment } from '../program/flags.ts';
 import type { ServerLog } from '../program/log.ts';
 import { LOCAL_USER, localSession, sessionFor, sessionKeys } from './stored-sessions.ts';
-import { openStore, type StoreLocation } from '../program/store-location.ts';
-import { parseRetention } from '../program/retention.ts';
+import { openStore, type StoreLocation, parseRetention } from '../program/store-location.ts';
 import { reasonOf } from '../../base/index.ts';
 
 const FOLDER = 'live';

@@ -1,8 +1,7 @@
 import type { LoginPlace } from '../../coder/index.ts';
 import { SecretBox, secretKeys } from '../../store/index.ts';
-import { dataFolder } from '../program/data-folder.ts';
+import { dataFolder, secretKeyOptions } from '../program/folders.ts';
 import type { Environment } from '../program/flags.ts';
-import { secretKeyOptions } from '../program/secret-keys.ts';
 
 /** Returns the folder in which the logins to MCP servers are stored, and their encryption. */
 export function loginPlace(environment: Environment): LoginPlace {

@@ -42,23 +42,19 @@ export function createPoster(options: PosterOptions): (attention: Attention) => 
       return;
     }
     recent.push(now);
-    post(url, () => requestFor(attention, options), headers).catch((error: unknown) => {
+    post(url, headers, attention, options).catch((error: unknown) => {
       log.warn({ problem: reasonOf(error) }, 'failed to send a notification');
     });
   };
 }
 
-interface Notification {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
 async function post(
   url: string,
-  make: () => Notification,
   own: Readonly<Record<string, string>>,
+  attention: Attention,
+  options: PosterOptions,
 ): Promise<void> {
-  const { headers, body } = make();
+  const { headers, body } = requestFor(attention, options);
   const response = await fetch(url, {
     method: 'POST',
     headers: { ...headers, ...own },
@@ -70,10 +66,7 @@ async function post(
   if (!response.ok) throw new Error(`the server answered with HTTP ${response.status}`);
 }
 
-function requestFor(
-  attention: Attention,
-  { settings, sessionId, linkFor }: PosterOptions,
-): Notification {
+function requestFor(attention: Attention, { settings, sessionId, linkFor }: PosterOptions) {
   const { title, tags, text: plain } = WORDS[attention.kind];
   const call = attention.kind === 'needs-you' ? attention.call : undefined;
   const text = (call ? callText(call, settings.details === true) : plain).slice(0, MAX_CHARS);

@@ -4,18 +4,15 @@ import type { OwnerNotice, OwnerNotices } from '../../live/client/index.ts';
 /** Maximum number of notices that wait for the first listener. */
 const MAX_WAITING = 100;
 
-export function createOwnerNotices(): {
-  readonly notify: (notice: OwnerNotice) => void;
-  readonly notices: OwnerNotices;
-} {
+export function createOwnerNotices() {
   const listeners = new Set<(notice: OwnerNotice) => void>();
   const waiting: OwnerNotice[] = [];
   return {
-    notify(notice) {
+    notify: (notice: OwnerNotice): void => {
       for (const listener of listeners) listener(notice);
       if (listeners.size === 0 && waiting.length < MAX_WAITING) waiting.push(notice);
     },
-    notices(listener) {
+    notices: (listener: Parameters<OwnerNotices>[0]) => {
       listeners.add(listener);
       for (const notice of waiting.splice(0)) listener(notice);
       return () => void listeners.delete(listener);

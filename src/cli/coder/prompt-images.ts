@@ -70,12 +70,7 @@ export async function withImages(text: string): Promise<string | readonly Part[]
   return [{ kind: 'text', text: `${text}${note}` }, ...images];
 }
 
-type Read =
-  | { readonly bytes: Buffer; readonly mimeType: string }
-  | { readonly problem: string }
-  | undefined;
-
-async function readImage(file: string, left: number): Promise<Read> {
+async function readImage(file: string, left: number) {
   try {
     // Without O_NONBLOCK, opening a pipe would wait for its writer.
     await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);

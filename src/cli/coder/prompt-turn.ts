@@ -1,4 +1,8 @@
-/** Follows one turn to its end when there is no person to ask. Declines confirmation requests, up to MAX_DENIALS. */
+/**
+ * The turn of `parley -p`. Follows it to its end, without a person to ask: confirmation requests are declined, up to
+ * MAX_DENIALS. Prints the answer to standard output. Progress goes to standard error, but only if standard error is a
+ * terminal.
+ */
 import type { AgentClient, AgentStream } from '../../client/index.ts';
 import {
   AnswerReader,
@@ -13,7 +17,9 @@ import {
   type Fact,
   type ToolCall,
 } from '../../protocol/development-tool/index.ts';
-import { type StreamEvent, type Task, textOf } from '../../protocol/index.ts';
+import { codecOf, type StreamEvent, type Task, textOf } from '../../protocol/index.ts';
+import { sayJson, shown } from '../program/terminal.ts';
+import { createFactPrinter } from '../remote/fact-printer.ts';
 
 /** The reason that the model gets for a declined call. */
 const REASON = 'No person can be asked. Continue without this call, and say what was left undone.';
@@ -132,4 +138,33 @@ export function isApproval(call: ToolCall): boolean {
 /** Returns the text of the last status. If the task has failed, this is the reason for the failure. */
 function statusText({ status }: Task): string {
   return status.message?.role === 'agent' ? textOf(status.message.parts) : '';
+}
+
+/** The values of `--output`. */
+export const FORMATS = ['text', 'json', 'stream-json'] as const;
+
+/** The object that `--output json` prints. */
+export interface PromptResult {
+  readonly sessionId: string;
+  readonly taskId: string;
+  readonly state: string;
+  readonly text: string;
+  readonly toolCalls: readonly ToolCall[];
+  readonly usage: { readonly inputTokens: number; readonly outputTokens: number };
+}
+
+export function createPromptPrinter(format: (typeof FORMATS)[number]) {
+  const printer = createFactPrinter({ answer: format === 'text', quiet: !process.stderr.isTTY });
+  return {
+    event(event: StreamEvent): void {
+      // The extension's events are written in the wire format of A2A 0.3.
+      if (format === 'stream-json') sayJson(codecOf('0.3', 'JSONRPC').encodeEvent(event));
+    },
+    fact: (fact: Fact) => printer.print(fact),
+    end(result: PromptResult): void {
+      if (format !== 'text') return sayJson(result);
+      if (!printer.any && result.state === 'completed') printer.write(shown(result.text));
+      printer.breakLine();
+    },
+  };
 }

@@ -12,7 +12,7 @@ import type { LiveRole } from '../../live/client/index.ts';
 import { LIVE_ROLES } from '../../live/client/roles/index.ts';
 import { TICKET_MS } from '../../live/index.ts';
 import type { AddedAddress, TlsPair } from '../../server.ts';
-import { dataFolder } from '../program/data-folder.ts';
+import { dataFolder } from '../program/folders.ts';
 import type { Environment } from '../program/flags.ts';
 import type { OpenedLive } from './live-session.ts';
 

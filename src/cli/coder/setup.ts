@@ -20,10 +20,8 @@ import {
   logNotices,
   type Notify,
   openSandbox,
-  filesRefused,
-  retryNotice,
+  notices,
   SandboxUnavailable,
-  smallContextWindow,
 } from '../../coder/index.ts';
 import {
   type Settings,
@@ -33,17 +31,15 @@ import {
 } from '../../coder/settings/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { CODER_FLAGS } from './flags.ts';
-import { localOffer } from './local-models.ts';
+import { localOffer, modelInUse } from './model-choice.ts';
 import { loginPlace } from './login-place.ts';
-import { modelInUse } from './model-in-use.ts';
 import { hideOwnSecrets } from './own-secrets.ts';
-import { configFolder } from '../program/config-folder.ts';
+import { configFolder } from '../program/folders.ts';
 import { usageError } from '../program/exit.ts';
 import type { Environment, Values } from '../program/flags.ts';
 import { VERSION } from '../program/product.ts';
-import { parseRetention } from '../program/retention.ts';
+import { parseRetention, sessionsFile, type StoreLocation } from '../program/store-location.ts';
 import { ownSettings } from '../program/settings.ts';
-import { sessionsFile, type StoreLocation } from '../program/store-location.ts';
 import { note, quoted } from '../program/terminal.ts';
 
 const DAY_MS = 86_400_000;
@@ -77,13 +73,12 @@ export interface CoderSetup {
   readonly shared?: boolean;
   /**
    * Whether a person at a terminal runs the session. This person may choose every mode. Other clients may not choose
-   * yolo, unless the session starts in this mode.
+   * yolo, unless the session starts in this mode. If no model is named, there is no API key, and the mode is not yolo, a
+   * model on this machine is used.
    */
   readonly terminal?: boolean | undefined;
   /** Whether the agent serves a live session. If so, only tasks of live sessions are resumed after a crash. */
   readonly live?: boolean;
-  /** Whether a model on this machine is used if no model is named, there is no API key, and the mode is not yolo. */
-  readonly offersLocal?: boolean;
   readonly logger: Logger;
   /**
    * Notifies the person who runs the program about the model and the MCP servers. By default, notices are written to
@@ -125,15 +120,15 @@ export async function openCoder(setup: CoderSetup) {
     hideOwnSecrets();
     const { notify = logNotices(logger) } = setup;
     const retry: ModelRetryOptions = {
-      onRetry: (error, _attempt, delayMs) => notify(retryNotice(error, delayMs)),
+      onRetry: (error, _attempt, delayMs) => notify(notices.retry(error, delayMs)),
     };
     const refused = new Set<string>();
     const onFilesRefused = (name: string): void => {
-      if (!refused.has(name)) notify(filesRefused(name, setup.live === true));
+      if (!refused.has(name)) notify(notices.filesRefused(name, setup.live === true));
       refused.add(name);
     };
     const onContextWindow = (name: string, tokens: number): void => {
-      if (tokens < FEW_TOKENS) notify(smallContextWindow(name, tokens));
+      if (tokens < FEW_TOKENS) notify(notices.smallContextWindow(name, tokens));
     };
     const resolve = (name: string): Model =>
       resolveModel(name, {
@@ -147,7 +142,7 @@ export async function openCoder(setup: CoderSetup) {
     let { name } = wanted;
     if (!wanted.isNamed && name === 'offline') {
       const offersLocal =
-        setup.offersLocal === true && mode !== 'yolo' && settings.approval !== 'yolo';
+        setup.terminal === true && mode !== 'yolo' && settings.approval !== 'yolo';
       const found = offersLocal ? await localOffer(environment, providers) : undefined;
       notes.push(found?.note ?? NO_KEY);
       name = found?.model ?? name;

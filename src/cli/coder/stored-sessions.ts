@@ -7,10 +7,9 @@ import {
   type Session,
   type SessionKey,
   type SessionStore,
-  type SessionSummary,
   StorageError,
 } from '../../agent/index.ts';
-import { BoundedMap, shorten, systemCode } from '../../base/index.ts';
+import { shorten, systemCode } from '../../base/index.ts';
 import { userOf } from '../../bridge/index.ts';
 import { APP, WORKSPACE_KEY } from '../../coder/index.ts';
 import { line, localTime, type StyledLine } from '../../display/index.ts';
@@ -71,7 +70,7 @@ const MAX_PREVIEW = 300;
 const MAX_PREVIEWED = 8;
 /** The key in the state of a session that marks a single turn of `parley -p`. */
 export const ONE_OFF_KEY = 'cli.oneOff';
-/** Maximum number of sessions on a page. */
+/** Number of sessions that are listed with one query. */
 const PAGE_SIZE = 50;
 
 /**
@@ -187,7 +186,7 @@ async function exists(folder: string): Promise<boolean> {
  * Returns whether the session was opened, but nothing was sent yet, neither a prompt nor a command. Such a session is
  * stored, because an editor opens a session before the person writes, and may load it later.
  */
-function isUnused(session: Session): boolean {
+export function isUnused(session: Session): boolean {
   // The flags of a command that resumes the session are stored in an event without content.
   const isSent = session.events.some(({ content }) => content !== undefined);
   return !isSent && workspaceOf(session) !== undefined;
@@ -254,61 +253,6 @@ function previewOf(session: Session): StyledLine[] {
     ...(left > 0 ? [line(`… ${left} earlier messages`, 'faint')] : []),
     ...last,
   ];
-}
-
-/** A session in a list. */
-export interface ListedSession {
-  readonly id: string;
-  /** The real path of its folder. */
-  readonly folder: string;
-  readonly title: string;
-  readonly updatedAt: number;
-}
-
-/** Maximum number of sessions that are read for a page. */
-const MAX_READ = 200;
-const MAX_CACHED = 1000;
-
-/**
- * Returns a function that lists a user's sessions in pages, the most recent first. It leaves out the sessions of
- * helpers, and sessions that are unused (`isUnused`) or have no folder. A page may be short or empty, because only a
- * limited number of sessions is read for it. The list ends when `next` is missing.
- */
-export function sessionLister(sessions: SessionStore) {
-  /** The list entries of sessions, by the time of the last change, the user and the session's id. */
-  const known = new BoundedMap<ListedSession | 'hidden'>(MAX_CACHED);
-
-  async function read(key: SessionSummary): Promise<ListedSession | 'hidden'> {
-    const name = JSON.stringify([key.updatedAt, key.user, key.id]);
-    const before = known.get(name);
-    if (before) return before;
-    const session = await sessions.get(key);
-    const folder = workspaceOf(session);
-    const isHidden = !session || folder === undefined || isUnused(session);
-    const { id, updatedAt } = key;
-    const entry = isHidden ? 'hidden' : { id, folder, title: sessionTitle(session), updatedAt };
-    known.set(name, entry);
-    return entry;
-  }
-
-  return async function list(
-    user: string,
-    matches: (session: ListedSession) => boolean,
-    after?: string,
-  ): Promise<{ readonly found: readonly ListedSession[]; readonly next?: string }> {
-    const owner = { app: APP, user };
-    const page = { limit: MAX_READ, ...(after !== undefined && { before: after }) };
-    const keys = await sessions.list(owner, page);
-    const found: ListedSession[] = [];
-    for (const [index, key] of keys.entries()) {
-      const entry = isDelegatedSession(key) ? 'hidden' : await read(key);
-      if (entry !== 'hidden' && matches(entry)) found.push(entry);
-      const isLast = index === keys.length - 1;
-      if (found.length === PAGE_SIZE && !isLast) return { found, next: key.id };
-    }
-    const last = keys.length === MAX_READ ? keys.at(-1)?.id : undefined;
-    return { found, ...(last !== undefined && { next: last }) };
-  };
 }
 
 /** Opens the stored sessions. Returns undefined, and creates no file, if their SQLite file does not exist. */

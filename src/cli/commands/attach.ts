@@ -12,7 +12,7 @@ import {
 import { A2AError } from '../../protocol/index.ts';
 import { terminalSession } from '../coder/terminal-session.ts';
 import { defineCommand } from '../program/command.ts';
-import { dataFolder } from '../program/data-folder.ts';
+import { dataFolder } from '../program/folders.ts';
 import { EXIT, ExitError, usageError } from '../program/exit.ts';
 import { type Environment, option } from '../program/flags.ts';
 import { createLog, LOG_FILE } from '../program/log.ts';

@@ -3,13 +3,11 @@ import type { FoundCard } from '../../client/index.ts';
 import { declaredFeatures, describeSecurity } from '../../client/checks/index.ts';
 import type { AgentCard } from '../../protocol/index.ts';
 import { defineCommand } from '../program/command.ts';
-import { CONNECTION_FLAGS, targetOf } from '../remote/connection.ts';
-import { discoverRaw } from '../remote/raw-card.ts';
+import { CONNECTION_FLAGS, targetOf, discoverRaw } from '../remote/connection.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { listOption, toggle } from '../program/flags.ts';
 import { fields } from '../program/render.ts';
-import { indented } from '../program/table.ts';
-import { bold, cyan, dim, say, sayJson, word } from '../program/terminal.ts';
+import { indented, bold, cyan, dim, say, sayJson, word } from '../program/terminal.ts';
 
 export default defineCommand({
   operands: ['URL'],

@@ -12,10 +12,9 @@ import { defineCommand } from '../program/command.ts';
 import { EXIT, ExitError, usageError } from '../program/exit.ts';
 import { createLog } from '../program/log.ts';
 import { type Environment, toggle } from '../program/flags.ts';
-import { secretKeyOptions, SECRET_KEY_VARIABLES } from '../program/secret-keys.ts';
+import { secretKeyOptions, SECRET_KEY_VARIABLES } from '../program/folders.ts';
 import { sessionsFile, storeErrorLine, storeLocation } from '../program/store-location.ts';
-import { columns } from '../program/table.ts';
-import { note, say, sayJson } from '../program/terminal.ts';
+import { columns, note, say, sayJson } from '../program/terminal.ts';
 
 const SCHEMAS = [TASKS, CLUSTER, SESSIONS, REGISTER_TABLES];
 const URL_EXAMPLE = 'postgres://parley@localhost/parley';

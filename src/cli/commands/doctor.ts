@@ -14,10 +14,10 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isPostgresUrl } from '../../base/postgres/index.ts';
 import { isUnix, SYSTEM } from '../../base/system/index.ts';
-import { broken, type Check, ok, printChecks, warning } from '../program/checks.ts';
+import { broken, check, type Finding, ok, printChecks, warning } from '../program/checks.ts';
 import { coderChecks } from '../coder/checks.ts';
 import { defineCommand } from '../program/command.ts';
-import { dataFolder } from '../program/data-folder.ts';
+import { dataFolder } from '../program/folders.ts';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { type Environment, option, toggle } from '../program/flags.ts';
 import { DEFAULT_PORT, VERSION } from '../program/product.ts';
@@ -51,56 +51,48 @@ export default defineCommand({
     const port = portNumber('--port', values.port ?? DEFAULT_PORT);
     const folder = dataFolder(environment);
     const checks = [
-      checkNode(),
-      checkFolder(folder),
-      await checkSqlite(folder),
-      ...storeChecks(folder, values.retention),
-      ...(isChecked ? [await postgresCheck(store, values.retention)] : []),
-      await checkPort(port),
-      checkSecretKey(environment, isChecked),
-      checkClock(),
-      checkFiles(),
-      checkProxy(environment),
+      check('node', checkNode()),
+      check('data folder', checkFolder(folder)),
+      check('sqlite', await checkSqlite(folder)),
+      ...storeChecks(folder, values.retention).map((result) => check('store', result)),
+      ...(isChecked ? [check('postgres', await postgresCheck(store, values.retention))] : []),
+      check('port', await checkPort(port)),
+      check('secret key', checkSecretKey(environment, isChecked)),
+      check('clock', checkClock()),
+      check('open files', checkFiles()),
+      check('proxy', checkProxy(environment)),
       ...(await coderChecks(environment)),
     ];
     return printChecks(`parley ${VERSION} on ${SYSTEM} ${process.arch}`, checks, values.json);
   },
 });
 
-function checkNode(): Check {
+function checkNode(): Finding {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const [oldestMajor, oldestMinor] = OLDEST_NODE;
   return major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)
-    ? ok('node', process.versions.node)
-    : broken(
-        'node',
-        `${process.versions.node} is too old: install ${OLDEST_NODE.join('.')} or newer`,
-      );
+    ? ok(process.versions.node)
+    : broken(`${process.versions.node} is too old: install ${OLDEST_NODE.join('.')} or newer`);
 }
 
-function checkFolder(folder: string): Check {
+function checkFolder(folder: string): Finding {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
     const others = isUnix ? statSync(folder).mode & 0o077 : 0;
     return others === 0
-      ? ok('data folder', folder)
-      : warning('data folder', `other users have access to ${folder}: run chmod 700 ${folder}`);
+      ? ok(folder)
+      : warning(`other users have access to ${folder}: run chmod 700 ${folder}`);
   } catch (error) {
     const why = reasonOf(error);
-    return broken(
-      'data folder',
-      `${folder} is not writable (${why}): set PARLEY_HOME to a writable folder`,
-    );
+    return broken(`${folder} is not writable (${why}): set PARLEY_HOME to a writable folder`);
   }
 }
 
 /** Writes a test database in the data folder. Some network file systems do not support a write-ahead log (WAL). */
-async function checkSqlite(folder: string): Promise<Check> {
-  const name = 'sqlite';
+async function checkSqlite(folder: string): Promise<Finding> {
   const fix = 'use --store memory, or set PARLEY_HOME to a local disk';
-  if (!existsSync(folder))
-    return broken(name, `not checked, because there is no data folder: ${fix}`);
+  if (!existsSync(folder)) return broken(`not checked, because there is no data folder: ${fix}`);
   let place: string | undefined;
   try {
     const { DatabaseSync } = await import('node:sqlite');
@@ -111,33 +103,29 @@ async function checkSqlite(folder: string): Promise<Check> {
       database.exec('CREATE TABLE test (a); INSERT INTO test VALUES (1)');
       const version = database.prepare('SELECT sqlite_version() AS version').get();
       return mode?.['journal_mode'] === 'wal'
-        ? ok(name, `${String(version?.['version'])}, with WAL`)
-        : broken(name, `no write-ahead log in ${folder}: ${fix}`);
+        ? ok(`${String(version?.['version'])}, with WAL`)
+        : broken(`no write-ahead log in ${folder}: ${fix}`);
     } finally {
       database.close();
     }
   } catch (error) {
-    return broken(name, `${reasonOf(error)}: ${fix}`);
+    return broken(`${reasonOf(error)}: ${fix}`);
   } finally {
     if (place !== undefined) rmSync(place, { recursive: true, force: true });
   }
 }
 
-async function checkPort(port: number): Promise<Check> {
-  const name = 'port';
-  if (port === 0) return ok(name, '0 picks a free port');
+async function checkPort(port: number): Promise<Finding> {
+  if (port === 0) return ok('0 picks a free port');
   const server = createServer();
   try {
     await once(server.listen(port, '127.0.0.1'), 'listening');
-    return ok(name, `${port} is free`);
+    return ok(`${port} is free`);
   } catch (error) {
     if (systemCode(error) !== 'EADDRINUSE') {
-      return warning(name, `${port}: ${reasonOf(error)}: choose another port with --port`);
+      return warning(`${port}: ${reasonOf(error)}: choose another port with --port`);
     }
-    return warning(
-      name,
-      `${port} is in use by ${await agentAt(port)}: choose another port with --port`,
-    );
+    return warning(`${port} is in use by ${await agentAt(port)}: choose another port with --port`);
   } finally {
     server.close();
   }
@@ -153,54 +141,44 @@ async function agentAt(port: number): Promise<string> {
   }
 }
 
-function checkSecretKey(environment: Environment, usesPostgres: boolean): Check {
-  const name = 'secret key';
+function checkSecretKey(environment: Environment, usesPostgres: boolean): Finding {
   const key = environment['PARLEY_SECRET_KEY'] ?? '';
   if (key === '' && usesPostgres) {
     return warning(
-      name,
       'PARLEY_SECRET_KEY is not set, so secrets such as the credentials of webhooks cannot be stored in PostgreSQL: create one value with openssl rand -base64 32, and set it on all machines',
     );
   }
   if (key === '') {
-    return ok(
-      name,
-      'PARLEY_SECRET_KEY is not set: secrets are encrypted with a key in the data folder',
-    );
+    return ok('PARLEY_SECRET_KEY is not set: secrets are encrypted with a key in the data folder');
   }
   return key.length < 16
-    ? warning(name, 'PARLEY_SECRET_KEY is too short: create one with openssl rand -base64 32')
-    : ok(name, 'PARLEY_SECRET_KEY is set: secrets are encrypted at rest');
+    ? warning('PARLEY_SECRET_KEY is too short: create one with openssl rand -base64 32')
+    : ok('PARLEY_SECRET_KEY is set: secrets are encrypted at rest');
 }
 
 /**
  * Checks the clock, because timeouts, ids and the order of lists depend on it. A time more than a day before the build
  * of this program is wrong.
  */
-function checkClock(): Check {
+function checkClock(): Finding {
   const now = Date.now();
   const built = statSync(fileURLToPath(import.meta.url)).mtimeMs;
   const day = 86_400_000;
   const shown = new Date(now).toISOString();
   return now + day < built
     ? broken(
-        'clock',
         `${shown} is before the build date of this program: set the clock, for example with NTP`,
       )
-    : ok('clock', shown);
+    : ok(shown);
 }
 
-function checkFiles(): Check {
-  const name = 'open files';
-  if (!isUnix) return ok(name, 'no relevant limit');
+function checkFiles(): Finding {
+  if (!isUnix) return ok('no relevant limit');
   const limit = openFileLimit();
-  if (limit === undefined) return warning(name, 'the limit is unknown: check ulimit -n');
+  if (limit === undefined) return warning('the limit is unknown: check ulimit -n');
   return limit >= FEW_FILES
-    ? ok(name, limit === Number.POSITIVE_INFINITY ? 'unlimited' : `up to ${limit}`)
-    : warning(
-        name,
-        `only ${limit}, and each connection needs one: raise the limit with ulimit -n 65536`,
-      );
+    ? ok(limit === Number.POSITIVE_INFINITY ? 'unlimited' : `up to ${limit}`)
+    : warning(`only ${limit}, and each connection needs one: raise the limit with ulimit -n 65536`);
 }
 
 function openFileLimit(): number | undefined {
@@ -213,22 +191,15 @@ function openFileLimit(): number | undefined {
   return typeof soft === 'number' ? soft : undefined;
 }
 
-function checkProxy(environment: Environment): Check {
-  const name = 'proxy';
+function checkProxy(environment: Environment): Finding {
   const names = ['HTTPS_PROXY', 'HTTP_PROXY', 'https_proxy', 'http_proxy'];
   const set = names.filter((each) => environment[each]);
-  if (set.length === 0) return ok(name, 'none');
+  if (set.length === 0) return ok('none');
   if (environment['NODE_USE_ENV_PROXY'] !== '1') {
-    return warning(
-      name,
-      `${set.join(', ')} has no effect: set NODE_USE_ENV_PROXY=1 to use the proxy`,
-    );
+    return warning(`${set.join(', ')} has no effect: set NODE_USE_ENV_PROXY=1 to use the proxy`);
   }
   const spared = environment['NO_PROXY'] ?? environment['no_proxy'] ?? '';
   return /(^|,)\s*(\*|127\.0\.0\.1|localhost)\s*(,|$)/.test(spared)
-    ? ok(name, `${set.join(', ')}, except for the hosts in NO_PROXY`)
-    : warning(
-        name,
-        `${set.join(', ')} also applies to 127.0.0.1: set NO_PROXY=localhost,127.0.0.1`,
-      );
+    ? ok(`${set.join(', ')}, except for the hosts in NO_PROXY`)
+    : warning(`${set.join(', ')} also applies to 127.0.0.1: set NO_PROXY=localhost,127.0.0.1`);
 }

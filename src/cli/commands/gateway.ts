@@ -14,11 +14,10 @@ import type { Listening, TlsPair } from '../../server.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { isLoopback, reasonOf } from '../../base/index.ts';
 import { isPostgresUrl } from '../../base/postgres/index.ts';
-import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
+import { DATA_FOLDER_HELP, SECRET_KEY_VARIABLES, secretKeyOptions } from '../program/folders.ts';
 import { EXIT, type ExitError, usageError } from '../program/exit.ts';
-import { type Environment, listOption, option, toggle } from '../program/flags.ts';
-import { DEFAULT_HOST, listenOn, portNumber } from '../program/listen.ts';
-import { grpcOptions } from '../program/grpc.ts';
+import { type Environment, listOption, option, toggle, publicUrl } from '../program/flags.ts';
+import { DEFAULT_HOST, listenOn, portNumber, grpcOptions } from '../program/listen.ts';
 import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
 import { VERSION } from '../program/product.ts';
 import {
@@ -30,20 +29,17 @@ import {
   untilSignal,
   warnUnencrypted,
 } from '../program/server-process.ts';
-import { SECRET_KEY_VARIABLES, secretKeyOptions } from '../program/secret-keys.ts';
-import { parseRetention } from '../program/retention.ts';
-import { serverSigning } from '../program/signing.ts';
 import {
+  parseRetention,
   LEASE_FLAG,
   openStore,
   storeFailure,
   storeLocation,
   storeProblem,
 } from '../program/store-location.ts';
+import { serverSigning } from '../program/signing.ts';
 import { complain, note, quoted } from '../program/terminal.ts';
-import { publicUrl } from '../program/public-url.ts';
 import { readTls, reloadTls } from '../program/tls.ts';
-import { unusableKeys } from '../gateway/unusable-keys.ts';
 
 const GATEWAY_PORT = '8090';
 /** The interval for checking whether tasks are still running. */
@@ -166,10 +162,8 @@ async function open(
   const place = storeLocation(values, environment, 'gateway');
   const memory = place.kind === 'memory';
   const signing = serverSigning({ file: values['sign-key'], memory, environment, log });
-  const [{ createGateway }, { needSecretKey, openGatewayRegister }] = await Promise.all([
-    import('../../gateway/index.ts'),
-    import('../gateway/open-register.ts'),
-  ]);
+  const [{ createGateway }, { needSecretKey, openGatewayRegister, unusableKeys }] =
+    await Promise.all([import('../../gateway/index.ts'), import('../gateway/open-register.ts')]);
   needSecretKey(place, environment);
   const store = await openStore(place, environment, log);
   let register: Register | undefined;

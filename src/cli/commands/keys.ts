@@ -7,7 +7,7 @@
 import { existsSync } from 'node:fs';
 import { DEFAULT_SCOPES, DEFAULT_WORKSPACE, SCOPES } from '../../gateway/index.ts';
 import { type Register, registerPath } from '../../gateway/register/index.ts';
-import { needSecretKey, openGatewayRegister } from '../gateway/open-register.ts';
+import { needSecretKey, openGatewayRegister, unusableKeys } from '../gateway/open-register.ts';
 import {
   BUDGET_PERIODS,
   createAudit,
@@ -43,8 +43,8 @@ import {
 import { createLog } from '../program/log.ts';
 import { timeOf } from '../program/render.ts';
 import { storeLocation } from '../program/store-location.ts';
-import { columns } from '../program/table.ts';
 import {
+  columns,
   bold,
   dim,
   green,
@@ -56,7 +56,6 @@ import {
   word,
   yellow,
 } from '../program/terminal.ts';
-import { unusableKeys } from '../gateway/unusable-keys.ts';
 
 const ACTOR = 'cli';
 const DAY_MS = 86_400_000;

@@ -4,8 +4,7 @@ import { defineCommand } from '../program/command.ts';
 import { CONNECTION_FLAGS, open } from '../remote/connection.ts';
 import { option, wholeNumber } from '../program/flags.ts';
 import { stateOf, timeOf } from '../program/render.ts';
-import { columns } from '../program/table.ts';
-import { dim, note, say, sayJson, word } from '../program/terminal.ts';
+import { columns, dim, note, say, sayJson, word } from '../program/terminal.ts';
 
 const DEFAULT_LIMIT = '1000';
 

@@ -5,10 +5,9 @@ import { loginPlace } from '../coder/login-place.ts';
 import { openBrowser } from '../program/browser.ts';
 import { defineCommand } from '../program/command.ts';
 import { settingsFor } from '../program/settings.ts';
-import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
+import { DATA_FOLDER_HELP, SECRET_KEY_VARIABLES } from '../program/folders.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { listOption, toggle, type Environment } from '../program/flags.ts';
-import { SECRET_KEY_VARIABLES } from '../program/secret-keys.ts';
 import { complain, note, say } from '../program/terminal.ts';
 
 export default defineCommand({

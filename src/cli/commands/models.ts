@@ -2,13 +2,12 @@
 import { offered, reachableServers } from '../../agent/internal/index.ts';
 import { allServers } from '../../agent/providers/index.ts';
 import { CODER_VARIABLES } from '../coder/flags.ts';
-import { modelInUse } from '../coder/model-in-use.ts';
+import { modelInUse } from '../coder/model-choice.ts';
 import { defineCommand } from '../program/command.ts';
 import { settingsFor } from '../program/settings.ts';
 import { usageError } from '../program/exit.ts';
 import { toggle } from '../program/flags.ts';
-import { columns } from '../program/table.ts';
-import { bold, note, say, sayJson, word } from '../program/terminal.ts';
+import { columns, bold, note, say, sayJson, word } from '../program/terminal.ts';
 
 const TIMEOUT_MS = 5000;
 

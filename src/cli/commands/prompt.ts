@@ -28,8 +28,14 @@ import { EXIT, usageError } from '../program/exit.ts';
 import { choice, option } from '../program/flags.ts';
 import { onInterrupt, onOutputGone } from '../program/process-end.ts';
 import { createLog } from '../program/log.ts';
-import { createPromptPrinter, FORMATS, type PromptResult } from '../coder/prompt-output.ts';
-import { followTurn, isApproval, type TurnOutcome } from '../coder/prompt-turn.ts';
+import {
+  createPromptPrinter,
+  FORMATS,
+  type PromptResult,
+  followTurn,
+  isApproval,
+  type TurnOutcome,
+} from '../coder/prompt-turn.ts';
 import { withImages } from '../coder/prompt-images.ts';
 import { readStandardInput } from '../program/standard-input.ts';
 import { storeLocation } from '../program/store-location.ts';
@@ -170,18 +176,12 @@ async function openOneOff(sessions: SessionStore, id: string, root: string): Pro
   await sessions.open(localSession(id), { [WORKSPACE_KEY]: root, [ONE_OFF_KEY]: true });
 }
 
-interface Prompt {
-  readonly typed: string;
-  /** The content of standard input. */
-  readonly piped: string;
-}
-
-/** Returns the given prompt and standard input. If `given` is `-`, `typed` is empty. */
-async function promptOf(given: string): Promise<Prompt> {
+/** Returns the given prompt (`typed`) and standard input (`piped`). If `given` is `-`, `typed` is empty. */
+async function promptOf(given: string) {
   const piped = await readStandardInput();
-  const prompt = { typed: given === '-' ? '' : given, piped };
-  if (`${prompt.typed}${piped}`.trim() === '') throw usageError(NO_PROMPT);
-  return prompt;
+  const typed = given === '-' ? '' : given;
+  if (`${typed}${piped}`.trim() === '') throw usageError(NO_PROMPT);
+  return { typed, piped };
 }
 
 /**

@@ -12,8 +12,7 @@ import { usageError } from '../program/exit.ts';
 import { type Environment, option, toggle } from '../program/flags.ts';
 import { timeOf } from '../program/render.ts';
 import { storeLocation } from '../program/store-location.ts';
-import { columns } from '../program/table.ts';
-import { dim, note, say, sayJson, word } from '../program/terminal.ts';
+import { columns, dim, note, say, sayJson, word } from '../program/terminal.ts';
 import { CONNECTION_FLAGS, type Target, targetOf } from '../remote/connection.ts';
 
 interface DeadLetter {

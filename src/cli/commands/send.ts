@@ -6,8 +6,7 @@ import { defineCommand } from '../program/command.ts';
 import { CONNECTION_FLAGS, open, targetOf } from '../remote/connection.ts';
 import { usageError } from '../program/exit.ts';
 import { json, listOption, option, toggle } from '../program/flags.ts';
-import { follow } from '../remote/follow.ts';
-import { conclude } from '../remote/outcome.ts';
+import { follow, conclude } from '../remote/follow.ts';
 import { answerOf, contentOf, ended } from '../program/render.ts';
 import { sayJson } from '../program/terminal.ts';
 

@@ -8,15 +8,12 @@ import { authentication, AUTHENTICATION_FLAGS } from '../program/authentication.
 import { CODER_FLAGS, CODER_VARIABLES, MODELS } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { usageError } from '../program/exit.ts';
-import { listOption, option, toggle, wholeNumber } from '../program/flags.ts';
-import { DEFAULT_HOST, listenOn, portNumber } from '../program/listen.ts';
-import { grpcOptions } from '../program/grpc.ts';
+import { listOption, option, toggle, wholeNumber, publicUrl } from '../program/flags.ts';
+import { DEFAULT_HOST, listenOn, portNumber, grpcOptions } from '../program/listen.ts';
 import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
-import { parseRetention } from '../program/retention.ts';
+import { parseRetention, LEASE_FLAG, openStore, storeLocation } from '../program/store-location.ts';
 import { serverSigning } from '../program/signing.ts';
-import { LEASE_FLAG, openStore, storeLocation } from '../program/store-location.ts';
 import { note } from '../program/terminal.ts';
-import { publicUrl } from '../program/public-url.ts';
 import { readTls, reloadTls } from '../program/tls.ts';
 import { serverTracer, TRACING_VARIABLES } from '../program/tracing.ts';
 import { TRUST_PROXY_FLAG } from '../program/tls-flags.ts';

@@ -17,7 +17,7 @@ import {
   WORKSPACE_FLAG,
 } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
-import { dataFolder } from '../program/data-folder.ts';
+import { dataFolder } from '../program/folders.ts';
 import { checkpointList } from '../coder/checkpoint-list.ts';
 import { personShell } from '../coder/person-shell.ts';
 import { terminalSession } from '../coder/terminal-session.ts';
@@ -30,14 +30,12 @@ import type { OpenedLive } from '../coder/live-session.ts';
 import type { Remote } from '../coder/remote.ts';
 import { isLoopback } from '../../base/index.ts';
 import type { TlsPair } from '../../server.ts';
-import { option, toggle } from '../program/flags.ts';
+import { option, toggle, publicUrl } from '../program/flags.ts';
 import { TLS_FLAGS, TRUST_PROXY_FLAG } from '../program/tls-flags.ts';
 import { createLog, LOG_FILE, LOG_LEVEL_HELP } from '../program/log.ts';
 import { onProcessEnd } from '../program/process-end.ts';
-import { publicUrl } from '../program/public-url.ts';
-import { parseRetention } from '../program/retention.ts';
+import { parseRetention, type StoreLocation, storeLocation } from '../program/store-location.ts';
 import { openHistory } from '../coder/prompt-history.ts';
-import { type StoreLocation, storeLocation } from '../program/store-location.ts';
 import { note } from '../program/terminal.ts';
 import { chosenTheme, PLAIN_FLAG, THEME_FLAG } from '../program/theme.ts';
 import { onlyWorkspaceFolder } from '../program/workspace-folder.ts';
@@ -143,12 +141,10 @@ async function run(settings: Settings): Promise<number> {
       place,
       sessions,
       address,
-      joinable: true,
       terminal: true,
       tls: readTls(),
       publicUrl: proxy,
       trustProxy: values['trust-proxy'],
-      offersLocal: true,
       log,
       notify,
       resume: chosen?.id,
@@ -248,19 +244,16 @@ async function tlsReader(values: Settings['values']): Promise<() => TlsPair | un
   return () => readTls(values);
 }
 
-interface Resumed {
-  readonly id: string;
-  /** The folder in which the session works. */
-  readonly root: string;
-}
-
-/** Returns the session that the user named, chose or continues. Returns undefined to start a new session. */
+/**
+ * Returns the session that the user named, chose or continues, and the folder in which it works. Returns undefined to
+ * start a new session.
+ */
 async function choose(
   { values: { resume = '', plain, workspace, continue: continues } }: Settings,
   here: string,
   place: StoreLocation,
   theme: string | undefined,
-): Promise<Resumed | undefined> {
+) {
   const [{ pickSession }, { openSessions }, { findSession, folderToResume, recentSessions }] =
     await Promise.all([
       import('../../tui/index.ts'),

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { workspaceSettingsFile, isTrusted, trust } from '../../coder/settings/index.ts';
 import { workspaceFolder } from '../program/workspace-folder.ts';
-import { configFolder } from '../program/config-folder.ts';
+import { configFolder } from '../program/folders.ts';
 import { defineCommand } from '../program/command.ts';
 import { EXIT } from '../program/exit.ts';
 import { toggle } from '../program/flags.ts';

@@ -1,7 +1,6 @@
 /** `parley gateway --check`: prints a summary of a configuration. Uses neither the network nor a store. */
 import type { GatewayConfig, LoadedConfig } from '../../gateway/index.ts';
-import { columns } from '../program/table.ts';
-import { bold, dim, green, say, sayJson, yellow } from '../program/terminal.ts';
+import { columns, bold, dim, green, say, sayJson, yellow } from '../program/terminal.ts';
 
 /** Maximum number of names in a line of the summary. */
 const MAX_NAMES = 20;

@@ -5,9 +5,7 @@
 import { type Authenticate, bearerTokens } from '../../http/index.ts';
 import type { CommandInput } from './command.ts';
 import { usageError } from './exit.ts';
-import { readFlagFile } from './flag-file.ts';
-import { option } from './flags.ts';
-import { checkUnique } from './unique-token.ts';
+import { readFlagFile, option, checkUnique } from './flags.ts';
 
 export const AUTHENTICATION_FLAGS = {
   token: option('T', 'Require this bearer token from callers.'),

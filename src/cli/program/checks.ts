@@ -1,26 +1,29 @@
 /** A list of checks with their results, for `parley doctor` and `parley card --verify`. */
 import { EXIT } from './exit.ts';
-import { indented } from './table.ts';
-import { bold, dim, green, red, say, sayJson, yellow } from './terminal.ts';
+import { indented, bold, dim, green, red, say, sayJson, yellow } from './terminal.ts';
 
-export interface Check {
-  readonly name: string;
+export interface Finding {
   readonly status: 'ok' | 'warning' | 'broken';
   /** The result and, if there is a problem, a suggestion for the user. */
   readonly message: string;
 }
 
+export interface Check extends Finding {
+  readonly name: string;
+}
+
 const MARKS = { ok: () => green('✓'), warning: () => yellow('!'), broken: () => red('✗') };
 
-const check =
-  (status: Check['status']) =>
-  (name: string, message: string): Check => {
-    return { name, status, message };
-  };
+const finding = (status: Finding['status']) => (message: string) => ({ status, message });
 
-export const ok = check('ok');
-export const warning = check('warning');
-export const broken = check('broken');
+export const ok = finding('ok');
+export const warning = finding('warning');
+export const broken = finding('broken');
+
+/** Returns the check that has this name and this result. */
+export function check(name: string, result: Finding): Check {
+  return { name, ...result };
+}
 
 /** Prints the checks and returns the exit code: 1 if a check has the status `broken`, otherwise 0. */
 export function printChecks(title: string, checks: readonly Check[], json: boolean): number {

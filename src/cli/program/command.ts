@@ -10,8 +10,7 @@ import {
   toggle,
   variableOf,
 } from './flags.ts';
-import { indented } from './table.ts';
-import { bold, dim } from './terminal.ts';
+import { indented, bold, dim } from './terminal.ts';
 
 export interface CommandInput<F extends Flags> extends Parsed<F> {
   readonly environment: Environment;

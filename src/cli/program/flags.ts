@@ -6,6 +6,7 @@
  * repeated, its variable holds a list separated by commas.
  */
 import { reasonOf, systemCode, nearestNames } from '../../base/index.ts';
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { usageError } from './exit.ts';
 
@@ -219,5 +220,45 @@ export function json(flag: string, text: string): Json {
     throw usageError(
       `${flag} is not valid JSON (${why}): quote the value, for example ${flag} '{"key":"value"}'`,
     );
+  }
+}
+
+/** Checks the value of `--public-url` and returns it. */
+export function publicUrl(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const url = URL.parse(text);
+  if (!/^https?:$/.test(url?.protocol ?? '')) {
+    throw usageError(
+      `--public-url ${text}: use a full http or https address, for example https://agent.example`,
+    );
+  }
+  // The address is published in the card, and paths are appended to it.
+  if (url?.username || url?.password || /[?#]/.test(text)) {
+    throw usageError(
+      '--public-url: remove the user name, password, query and fragment from the address',
+    );
+  }
+  return text;
+}
+
+/** Returns the text of a file that a flag names. Throws a usage error if it cannot be read. */
+export function readFlagFile(flag: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const why = systemCode(error) === 'ENOENT' ? 'no such file' : reasonOf(error);
+    throw usageError(`${flag} ${file}: ${why}`, { cause: error });
+  }
+}
+
+/** Throws if the name or the token is already in `tokens`. */
+export function checkUnique(
+  place: string,
+  { name, token }: { readonly name: string; readonly token: string },
+  tokens: ReadonlyMap<string, string>,
+): void {
+  if (tokens.has(name)) throw usageError(`${place}: the name ${name} is used twice: remove one`);
+  if ([...tokens.values()].includes(token)) {
+    throw usageError(`${place}: ${name} has the same token as another name: use different tokens`);
   }
 }

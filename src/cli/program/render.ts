@@ -9,8 +9,7 @@ import {
   type Task,
   type TaskState,
 } from '../../protocol/index.ts';
-import { columns } from './table.ts';
-import { bold, cyan, dim, green, jsonText, red, shown, word, yellow } from './terminal.ts';
+import { columns, bold, cyan, dim, green, jsonText, red, shown, word, yellow } from './terminal.ts';
 
 /** Formats parts: text as it is (on a terminal, without control characters), data as JSON, and files by name. */
 export function contentOf(parts: readonly Part[]): string {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseRetention } from './retention.ts';
+import { parseRetention } from './store-location.ts';
 
 const DAY = 86_400_000;
 

@@ -5,11 +5,11 @@ import type { Listening } from '../../server.ts';
 import { isLoopback, reasonOf } from '../../base/index.ts';
 import { usageError } from './exit.ts';
 import { choice, option, toggle } from './flags.ts';
-import { GRPC_FLAGS } from './grpc.ts';
+import { GRPC_FLAGS } from './listen.ts';
 import type { ServerLog } from './log.ts';
 import { onProcessEnd } from './process-end.ts';
 import { VERSION } from './product.ts';
-import { RETENTION_FLAG } from './retention.ts';
+import { RETENTION_FLAG } from './store-location.ts';
 import { TLS_FLAGS } from './tls-flags.ts';
 import { bold, cyan, dim, note, say, sayJson } from './terminal.ts';
 

@@ -1,6 +1,6 @@
 /** Loads the settings of the coding agent. */
 import { isTrusted, loadSettings, type Settings } from '../../coder/settings/index.ts';
-import { configFolder } from './config-folder.ts';
+import { configFolder } from './folders.ts';
 import type { Environment } from './flags.ts';
 
 /** Returns the user's own settings, without those of a workspace. */

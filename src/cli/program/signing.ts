@@ -8,7 +8,7 @@ import {
   SigningKeyError,
   type SigningKeys,
 } from '../../base/signing/index.ts';
-import { dataFolder } from './data-folder.ts';
+import { dataFolder } from './folders.ts';
 import { usageError } from './exit.ts';
 import type { Environment } from './flags.ts';
 import type { ServerLog } from './log.ts';

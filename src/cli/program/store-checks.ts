@@ -8,10 +8,9 @@ import { reasonOf } from '../../base/index.ts';
 import { isPostgresUrl } from '../../base/postgres/index.ts';
 import { inspectPostgres, inspectStore, StoreError } from '../../store/index.ts';
 import { DEFAULT_RETENTION } from '../../tasks/index.ts';
-import { broken, type Check, ok, warning } from './checks.ts';
+import { broken, type Finding, ok, warning } from './checks.ts';
 import { usageError } from './exit.ts';
-import { parseRetention } from './retention.ts';
-import { storeErrorLine } from './store-location.ts';
+import { parseRetention, storeErrorLine } from './store-location.ts';
 
 /** Maximum number of files that are checked. */
 const MAX_FILES = 20;
@@ -20,9 +19,9 @@ const DAY_MS = 86_400_000;
 const MUCH_FREE_BYTES = 100_000_000;
 
 /** Returns checks of the task stores in the data folder, without those of terminal sessions. */
-export function storeChecks(folder: string, retention: string | undefined): Check[] {
+export function storeChecks(folder: string, retention: string | undefined): Finding[] {
   const { maxAgeMs, maxBytes } = { ...DEFAULT_RETENTION, ...parseRetention(retention) };
-  const checks: Check[] = [];
+  const checks: Finding[] = [];
   for (const name of names(folder).slice(0, MAX_FILES)) {
     const file = path.join(folder, name);
     try {
@@ -46,22 +45,20 @@ export function storeChecks(folder: string, retention: string | undefined): Chec
       checks.push(
         !givesBack && freeBytes > MUCH_FREE_BYTES
           ? warning(
-              'store',
               `${text}. ${size(freeBytes)} of the file are unused, but the file does not shrink by itself: stop the server, and run sqlite3 ${file} 'PRAGMA auto_vacuum = 2; VACUUM'`,
             )
-          : ok('store', text),
+          : ok(text),
       );
     } catch (error) {
       const line = error instanceof StoreError ? storeErrorLine(error) : reasonOf(error);
-      checks.push(broken('store', line));
+      checks.push(broken(line));
     }
   }
   return checks;
 }
 
 /** Returns a check of a task store in PostgreSQL. */
-export async function postgresCheck(url: string, retention: string | undefined): Promise<Check> {
-  const name = 'postgres';
+export async function postgresCheck(url: string, retention: string | undefined): Promise<Finding> {
   if (!isPostgresUrl(url)) {
     // The error does not repeat the value, which may contain a password.
     throw usageError('--store of parley doctor needs postgres://USER:PASSWORD@HOST/DATABASE');
@@ -78,13 +75,12 @@ export async function postgresCheck(url: string, retention: string | undefined):
     ];
     return orphans > 0 && nodes === 0
       ? warning(
-          name,
           `${parts.join('; ')}; ${count(orphans)} wait for a server: start one with --store and this URL`,
         )
-      : ok(name, parts.join('; '));
+      : ok(parts.join('; '));
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    return broken(name, storeErrorLine(error));
+    return broken(storeErrorLine(error));
   }
 }
 

@@ -1,13 +1,15 @@
-/** Determines the location of the task store from `--store` and `--durability`, and opens the store. */
+/**
+ * Determines the location of the task store from `--store` and `--durability`, and opens the store. Also reads
+ * `--retention`: how long finished tasks are kept.
+ */
 import path from 'node:path';
 import { isPostgresUrl } from '../../base/postgres/index.ts';
 import type { StoreError } from '../../base/index.ts';
-import type { TaskStore } from '../../tasks/index.ts';
-import { dataFolder } from './data-folder.ts';
+import type { Retention, TaskStore } from '../../tasks/index.ts';
+import { dataFolder, secretKeyOptions } from './folders.ts';
 import { ExitError, usageError } from './exit.ts';
 import { type Environment, option, wholeNumber } from './flags.ts';
 import type { ServerLog } from './log.ts';
-import { secretKeyOptions } from './secret-keys.ts';
 
 export type StoreLocation =
   | { readonly kind: 'memory' }
@@ -91,21 +93,18 @@ export async function openStore(
     return memoryStore();
   }
   const { postgresStore, sqliteStore, StoreError } = await import('../../store/index.ts');
-  if (place.kind === 'postgres') {
-    // A key file would be on this machine only, and other machines could not read the webhooks.
-    const { secretKeyFile: _, ...keys } = secretKeyOptions(environment);
-    try {
-      const { url, leaseMs } = place;
-      return await postgresStore(url, { ...keys, logger: log, cluster: { leaseMs } });
-    } catch (error) {
-      throw error instanceof StoreError ? storeFailure(error) : error;
-    }
-  }
-  const { file, durability } = place;
+  const keys = secretKeyOptions(environment);
   try {
-    return sqliteStore(file, { durability, ...secretKeyOptions(environment), logger: log });
+    if (place.kind === 'sqlite') {
+      return sqliteStore(place.file, { durability: place.durability, ...keys, logger: log });
+    }
+    // A key file would be on this machine only, and other machines could not read the webhooks.
+    const { secretKeyFile: _, ...shared } = keys;
+    const { url, leaseMs } = place;
+    return await postgresStore(url, { ...shared, logger: log, cluster: { leaseMs } });
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
+    if (place.kind === 'postgres') throw storeFailure(error);
     if (error.code !== 'busy') throw storeProblem(error);
     // Only one process may use a SQLite store.
     throw usageError(`${error.message}: stop that process, or ${OTHER_STORE}`, { cause: error });
@@ -135,4 +134,36 @@ export function storeFailure(error: StoreError): ExitError {
 export function storeProblem(error: StoreError): ExitError {
   const hint = error.hint === undefined ? '' : ` (${error.hint})`;
   return usageError(`${error.message}${hint}: ${OTHER_STORE}`, { cause: error });
+}
+
+const RETENTION_FORMAT =
+  'an age such as 30d or 12h, a size such as 2GB or 500MB, both (30d,2GB), or off';
+
+export const RETENTION_FLAG = option(
+  'R',
+  'How long finished tasks are kept: an age such as 30d or 12h, a maximum size of the store such as 2GB, or both. Without an age, it is 30d. Without a size, it is 2GB, or unlimited in PostgreSQL. The oldest tasks are removed first. With off, tasks are kept for ever.',
+);
+
+const AGES: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };
+const SIZES: Readonly<Record<string, number>> = { kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12 };
+
+/**
+ * Parses the value of `--retention`. Returns undefined if the flag is not given. If only the age or only the size is
+ * given, the result lacks the other one, and its default applies.
+ */
+export function parseRetention(text: string | undefined): Retention | undefined {
+  if (text === undefined) return undefined;
+  if (text === 'off') return { maxAgeMs: Infinity, maxBytes: Infinity };
+  const found: { maxAgeMs?: number; maxBytes?: number } = {};
+  for (const item of text.split(',')) {
+    const [, digits = '', unit = ''] =
+      /^(\d{1,6}(?:\.\d{1,3})?)\s*([a-z]{1,2})$/i.exec(item.trim()) ?? [];
+    const age = AGES[unit.toLowerCase()];
+    const size = SIZES[unit.toLowerCase()];
+    if (age !== undefined && found.maxAgeMs === undefined) found.maxAgeMs = Number(digits) * age;
+    else if (size !== undefined && found.maxBytes === undefined)
+      found.maxBytes = Number(digits) * size;
+    else throw usageError(`--retention ${text}: use ${RETENTION_FORMAT}`);
+  }
+  return found;
 }

@@ -1,5 +1,5 @@
-/** Prints text with colours. In a pipe, and with NO_COLOR, prints it without colours. */
-import { styleText } from 'node:util';
+/** Prints text, with colours and in aligned columns. In a pipe, and with NO_COLOR, prints it without colours. */
+import { stripVTControlCharacters, styleText } from 'node:util';
 import { printableJson, singleQuoted } from '../../base/index.ts';
 
 type Format = Parameters<typeof styleText>[0];
@@ -66,6 +66,29 @@ export function word(text: string): string {
 export function quoted(argument: string): string {
   const text = word(argument);
   return /^[\w@%+=:,./-]+$/.test(text) ? text : singleQuoted(text);
+}
+
+/** Returns one line per row. Colours and styles in a cell do not count towards its width. */
+export function columns(rows: readonly (readonly string[])[]): string[] {
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, width(cell));
+  }
+  return rows.map((row) =>
+    row
+      .map((cell, at) => cell + ' '.repeat((widths[at] ?? 0) - width(cell)))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+/** Returns one line per row, like `columns`, with an indent of two spaces. */
+export function indented(rows: readonly (readonly string[])[]): string[] {
+  return columns(rows).map((line) => `  ${line}`);
+}
+
+function width(cell: string): number {
+  return stripVTControlCharacters(cell).length;
 }
 
 /** Waits until all output has been written, and the errors of failed writes have been emitted. */

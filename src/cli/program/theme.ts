@@ -1,7 +1,7 @@
 /** The flags for the appearance of the terminal UI: `--theme` and `--plain`. */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { configFolder } from './config-folder.ts';
+import { configFolder } from './folders.ts';
 import { usageError } from './exit.ts';
 import { type Environment, option, toggle } from './flags.ts';
 

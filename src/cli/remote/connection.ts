@@ -1,7 +1,7 @@
 /** Connects a client command to its agent. */
-import { connect, type RemoteAgentClient, type RetryOptions } from '../../client/index.ts';
+import { connect, discover, type FoundCard, type RetryOptions } from '../../client/index.ts';
 import { isCompatible } from '../../protocol/development-tool/index.ts';
-import { codecOf, type ProtocolVersion, VERSIONS, type WireCodec } from '../../protocol/index.ts';
+import { codecOf, VERSIONS } from '../../protocol/index.ts';
 import type { CommandInput } from '../program/command.ts';
 import { usageError } from '../program/exit.ts';
 import { choice, listOption, option, toggle } from '../program/flags.ts';
@@ -30,27 +30,14 @@ export const CONNECTION_FLAGS = {
 
 type ConnectionInput = CommandInput<typeof CONNECTION_FLAGS>;
 
-export interface Target {
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly trustedOrigins: readonly string[];
-  readonly version: ProtocolVersion | undefined;
-}
-
-export interface Connection {
-  readonly agent: RemoteAgentClient;
-  /** The codec of the negotiated protocol version. */
-  readonly codec: WireCodec;
-  readonly json: boolean;
-  /** Returns another parley command for the same agent, to suggest it to the user. It contains no credentials. */
-  command(name: string, ...rest: readonly string[]): string;
-}
+export type Target = ReturnType<typeof targetOf>;
+export type Connection = Awaited<ReturnType<typeof open>>;
 
 /** Reads the URL, headers and version from the command line. */
 export function targetOf({
   operands: [url = ''],
   values,
-}: Pick<ConnectionInput, 'operands' | 'values'>): Target {
+}: Pick<ConnectionInput, 'operands' | 'values'>) {
   if (!isHttp(url)) {
     throw usageError(`"${url}" is not a valid agent URL: write it as http://127.0.0.1:41242`);
   }
@@ -106,10 +93,7 @@ const RETRY: RetryOptions = {
 };
 
 /** Fetches the agent's card and connects to the best interface. */
-export async function open(
-  input: ConnectionInput,
-  extensions?: readonly string[],
-): Promise<Connection> {
+export async function open(input: ConnectionInput, extensions?: readonly string[]) {
   const { url, ...target } = targetOf(input);
   const { version } = target;
   const options = { ...target, retry: RETRY };
@@ -133,9 +117,32 @@ export async function open(
   ];
   return {
     agent,
+    /** The codec of the negotiated protocol version. */
     codec,
     json: input.values.json,
-    command: (name, ...rest) =>
+    /** Returns another parley command for the same agent, to suggest it to the user. It contains no credentials. */
+    command: (name: string, ...rest: readonly string[]) =>
       ['parley', name, ...[url, ...rest, ...spoken].map(quoted)].join(' '),
   };
+}
+
+/** Finds an agent's card. `raw` is the card as it was sent, including unknown fields. */
+export async function discoverRaw(
+  target: Target,
+  timeoutMs?: number,
+): Promise<FoundCard & { readonly raw: unknown }> {
+  let raw: unknown;
+  const found = await discover(target.url, {
+    ...target,
+    timeoutMs,
+    async fetch(...request) {
+      const response = await fetch(...request);
+      raw = await response
+        .clone()
+        .json()
+        .catch(() => undefined);
+      return response;
+    },
+  });
+  return { ...found, raw };
 }

@@ -1,22 +1,36 @@
-/** Prints a stream as it arrives. The agent's text goes to standard output, and state changes go to standard error. */
+/**
+ * Prints a stream as it arrives. The agent's text goes to standard output, and state changes go to standard error. Also
+ * determines the exit code from a task's result, and prints hints for the next command.
+ */
 import { type AgentStream, createTextTracker } from '../../client/index.ts';
-import { coderAgentKind, readStatus } from '../../protocol/development-tool/index.ts';
 import {
+  answerData,
+  callDetails,
+  coderAgentKind,
+  detailText,
+  OPTION,
+  readStatus,
+  waitingCallsIn,
+} from '../../protocol/development-tool/index.ts';
+import {
+  isFailure,
+  isInterrupted,
   isSettled,
   isTerminal,
   type Part,
+  type SendResult,
   type StreamEvent,
   type Task,
   type TaskState,
   type TaskStatus,
+  textOf,
 } from '../../protocol/index.ts';
 import type { Connection } from './connection.ts';
 import { createFactPrinter } from './fact-printer.ts';
 import { EXIT } from '../program/exit.ts';
 import { onInterrupt } from '../program/process-end.ts';
-import { conclude } from './outcome.ts';
 import { answerOf, contentOf, questionAfterAnswer } from '../program/render.ts';
-import { note, sayJson, shown } from '../program/terminal.ts';
+import { complain, note, sayJson, shown, word } from '../program/terminal.ts';
 
 /**
  * Prints the stream and returns the exit code. With `untilSettled` it stops when the task ends or waits for input,
@@ -117,4 +131,39 @@ function otherParts(event: StreamEvent): Part[] {
           ? (event.artifacts ?? []).map(({ parts }) => parts)
           : [];
   return lists.flat().filter(({ kind }) => kind !== 'text');
+}
+
+/** Returns the exit code for the result. Prints why a task failed, or how to answer a task that waits for input. */
+export function conclude(result: SendResult | undefined, connection: Connection): number {
+  if (result?.kind !== 'task') return EXIT.done;
+  const { state, message } = result.status;
+  const said = message ? word(textOf(message.parts)) : '';
+  if (isFailure(state)) {
+    const how = state === 'failed' ? 'failed' : `was ${state}`;
+    const next = connection.command('get', result.id);
+    complain(`the task ${how}${said === '' ? '' : `: ${said}`} (${next} shows the task)`);
+    return EXIT.failed;
+  }
+  if (isInterrupted(state) && !connection.json) explainWait(result, connection);
+  return EXIT.done;
+}
+
+function explainWait(task: Task, connection: Connection): void {
+  const { id, status } = task;
+  const calls = waitingCallsIn(task);
+  for (const call of calls) {
+    const { description, tool_name, confirmation_request } = call;
+    const options = confirmation_request?.options ?? [];
+    const data = JSON.stringify(answerData(call, options[0]?.id ?? OPTION.once));
+    note(`The agent asks: ${word(description ?? tool_name)}`);
+    for (const line of detailText(callDetails(call)).split('\n')) note(`  | ${line}`);
+    note('To answer:');
+    note(`  ${connection.command('send', '--task', id, '--data', data)}`);
+    note('  The options:');
+    for (const option of options) note(`    ${word(option.id)}: ${word(option.name)}`);
+  }
+  if (calls.length > 0) return;
+  const what = status.state === 'auth-required' ? 'an authorization' : 'an answer';
+  note(`The agent waits for ${what}. To send it:`);
+  note(`  ${connection.command('send', '--task', id)} "…"`);
 }

@@ -1,10 +1,6 @@
 /** The server of `parley inspect`: the page, its API, and a link that works once. */
 import { consoleRoutes } from '../../console/index.ts';
-import {
-  AgentRelay,
-  type AgentRelayOptions,
-  inspectorRoutes,
-} from '../../console/inspector/index.ts';
+import { type AgentRelayOptions, inspectorRoutes } from '../../console/inspector/index.ts';
 import { LiveAccess, ticketRoute } from '../../live/index.ts';
 import { serve } from '../../serve.ts';
 import { createAgent, type Logger } from '../../tasks/index.ts';
@@ -26,7 +22,7 @@ export function inspectorServer(target: AgentRelayOptions, logger: Logger) {
     routes: [
       ...consoleRoutes({ inspector: true }),
       ticketRoute(access),
-      ...inspectorRoutes(new AgentRelay(target)),
+      ...inspectorRoutes(target),
     ],
   });
   return { server, linkAt: (url: string) => `${url}/console#ticket=${access.issueTicket([])}` };

@@ -10,8 +10,7 @@ import {
   type ProblemName,
 } from '../../client/checks/index.ts';
 import { type Check, printChecks } from '../program/checks.ts';
-import type { Target } from './connection.ts';
-import { discoverRaw } from './raw-card.ts';
+import { type Target, discoverRaw } from './connection.ts';
 import { trustedKeys } from './trusted-keys.ts';
 import { word } from '../program/terminal.ts';
 

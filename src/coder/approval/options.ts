@@ -10,8 +10,8 @@
  * contains a wildcard (`*` or `?`), because the rule would also match other names. An option is not offered if one of
  * its rules would be invalid (`grantFrom`).
  */
-import { defined, type JsonObject } from '../../base/index.ts';
-import type { ConfirmationOption, FileDiff } from '../../protocol/development-tool/index.ts';
+import type { JsonObject } from '../../base/index.ts';
+import type { ConfirmationOption } from '../../protocol/development-tool/index.ts';
 import { isLiteralName, literalGlob } from '../files/glob-pattern.ts';
 import {
   commandOf,
@@ -32,17 +32,6 @@ import { readsOnlyInput } from '../shell/read-only-commands.ts';
 import type { SimpleCommand } from '../shell/simple-command.ts';
 import type { Preview } from '../tools/tool.ts';
 
-type OptionId =
-  | 'proceed_once'
-  | 'proceed_always'
-  | 'proceed_always_prefix'
-  | 'proceed_always_tool'
-  | 'proceed_always_server'
-  | 'proceed_always_and_save'
-  | 'proceed_always_prefix_and_save'
-  | 'modify'
-  | 'cancel';
-
 /** Maximum number of commands in a command line for which "Always allow" is offered. */
 const MAX_COMMANDS = 8;
 /** Maximum number of rules of an option with prefixes. The name of the option lists all these rules. */
@@ -57,41 +46,28 @@ export interface CallToApprove {
   readonly root: string;
 }
 
+/** What "Always allow" can apply to. */
+interface Grant {
+  /** The words for it in the name of the option. */
+  readonly subject: string;
+  readonly rules: readonly PolicyRule[];
+}
+
 export function optionsFor(call: CallToApprove): ConfirmationOption[] {
-  const { preview, tool } = call;
-  const subject = subjectOf(call);
-  const narrow = subject !== undefined && `Always allow ${subject}`;
-  const prefix = prefixesOf(call);
-  const wide = tool.name !== SHELL_TOOL && `Always allow ${tool.name}`;
-  const server = serverOf(preview);
-  const all = server !== undefined && `Always allow all tools of ${server}`;
-  const modify = preview.kind === 'edit' && preview.modifiable && 'Allow with other content';
-  const names: Readonly<Record<OptionId, string | false | undefined>> = {
-    proceed_once: 'Allow once',
-    proceed_always: preview.kind !== 'mcp' && narrow && `${narrow} in this session`,
-    proceed_always_prefix: prefix && `${prefix} in this session`,
-    proceed_always_tool: wide && `${wide} in this session`,
-    proceed_always_server: all && `${all} in this session`,
-    proceed_always_and_save: narrow && `${narrow}, also in later sessions`,
-    proceed_always_prefix_and_save: prefix && `${prefix}, also in later sessions`,
-    modify,
-    cancel: 'Reject',
-  };
-  return Object.entries(names).flatMap(([id, name]) =>
-    name && (!addsRules(id) || grantFrom(id, call).length > 0) ? [{ id, name }] : [],
-  );
-}
-
-/** Returns whether the option adds rules. */
-function addsRules(optionId: string): boolean {
-  return optionId.startsWith('proceed_always');
-}
-
-/**
- * Returns the MCP server of a call. Returns undefined for other calls, and if the server's name contains a wildcard.
- */
-function serverOf(preview: Preview): string | undefined {
-  return preview.kind === 'mcp' && isLiteralName(preview.server) ? preview.server : undefined;
+  const { preview } = call;
+  const offered = Object.entries(grantsOf(call)).flatMap(([id, grant]) => {
+    // For a tool of an MCP server, `proceed_always_tool` has the same effect.
+    if (!grant || (id === 'proceed_always' && preview.kind === 'mcp')) return [];
+    const duration = saves(id) ? ', also in later sessions' : ' in this session';
+    return [{ id, name: `Always allow ${grant.subject}${duration}` }];
+  });
+  const isModifiable = preview.kind === 'edit' && preview.modifiable;
+  return [
+    { id: 'proceed_once', name: 'Allow once' },
+    ...offered,
+    ...(isModifiable ? [{ id: 'modify', name: 'Allow with other content' }] : []),
+    { id: 'cancel', name: 'Reject' },
+  ];
 }
 
 /** Returns whether the rules of the option are also saved for later sessions. */
@@ -104,50 +80,75 @@ export function saves(optionId: string): boolean {
  * example because a command is too long for a pattern.
  */
 export function grantFrom(optionId: string, call: CallToApprove): readonly PolicyRule[] {
-  const rules = rulesOf(optionId, call);
-  return rules.every((rule) => ruleProblem(rule) === undefined) ? rules : [];
+  return grantsOf(call)[optionId]?.rules ?? [];
 }
 
-function rulesOf(optionId: string, call: CallToApprove): readonly PolicyRule[] {
-  const { tool, preview } = call;
-  const server = serverOf(preview);
-  switch (optionId) {
-    case 'proceed_always':
-    case 'proceed_always_and_save':
-      return narrowRules(call) ?? [];
-    case 'proceed_always_prefix':
-    case 'proceed_always_prefix_and_save':
-      return prefixRules(call) ?? [];
-    case 'proceed_always_tool':
-      if (tool.name === SHELL_TOOL || !isLiteralName(ruleName(tool))) return [];
-      return [{ tool: ruleName(tool), decision: 'allow' }];
-    case 'proceed_always_server':
-      return server === undefined ? [] : [{ tool: `${server}__*`, decision: 'allow' }];
-    default:
-      return [];
+/** Returns the options that add rules. An option without a grant has no valid rules for this call. */
+function grantsOf(call: CallToApprove): Readonly<Record<string, Grant | undefined>> {
+  const narrow = valid(narrowGrant(call));
+  const prefix = valid(prefixGrant(call));
+  return {
+    proceed_always: narrow,
+    proceed_always_prefix: prefix,
+    proceed_always_tool: valid(toolGrant(call)),
+    proceed_always_server: valid(serverGrant(call)),
+    proceed_always_and_save: narrow,
+    proceed_always_prefix_and_save: prefix,
+  };
+}
+
+function valid(grant: Grant | undefined): Grant | undefined {
+  return grant?.rules.every((rule) => ruleProblem(rule) === undefined) ? grant : undefined;
+}
+
+/** Returns the grant with the narrowest rules that allow this call, or undefined if no rule can describe it. */
+function narrowGrant({ tool, args, preview, root }: CallToApprove): Grant | undefined {
+  if (tool.name === SHELL_TOOL) {
+    const rules = shellRules(args, root, exactPattern);
+    return rules && { subject: rules.length === 1 ? 'this command' : 'these commands', rules };
   }
-}
-
-/** Returns the narrowest rules that allow this call, or undefined if no rule can describe it. */
-function narrowRules({ tool, args, preview, root }: CallToApprove): PolicyRule[] | undefined {
-  const allow = (pattern?: string): PolicyRule => ({
+  const allow = (pattern: string): PolicyRule => ({
     tool: ruleName(tool),
     decision: 'allow',
-    ...defined({ pattern }),
+    pattern,
   });
-  if (tool.name === SHELL_TOOL) return shellRules(args, root, exactPattern);
   if (preview.kind === 'edit') {
-    const files = filesOf(preview.diffs, root);
-    return files.length === 0 ? undefined : files.map((file) => allow(literalGlob(file)));
+    const files = preview.diffs.map(({ file_path }) => relative(root, file_path));
+    if (files.length === 0) return undefined;
+    return { subject: files.join(', '), rules: files.map((file) => allow(literalGlob(file))) };
   }
   if (tool.name === FETCH_TOOL) {
     const host = hostOf(args);
     // A URL may have the host `*` or `*.com`.
-    return host !== undefined && isLiteralName(host) ? [allow(host)] : undefined;
+    if (host === undefined || !isLiteralName(host)) return undefined;
+    return { subject: host, rules: [allow(host)] };
   }
-  // The names of helpers contain no characters that are special in a pattern.
-  if (tool.name === TASK_TOOL) return [allow(helperIn(args))];
-  return preview.kind === 'mcp' && isLiteralName(ruleName(tool)) ? [allow()] : undefined;
+  if (tool.name === TASK_TOOL) {
+    // The names of helpers contain no characters that are special in a pattern.
+    const helper = helperIn(args);
+    return { subject: `the helper ${helper}`, rules: [allow(helper)] };
+  }
+  return preview.kind === 'mcp' ? toolGrant({ tool }, preview.tool) : undefined;
+}
+
+/** Returns the grant for all calls of a tool, except the shell. `subject` are the words for the tool. */
+function toolGrant(
+  { tool }: Pick<CallToApprove, 'tool'>,
+  subject: string = tool.name,
+): Grant | undefined {
+  const name = ruleName(tool);
+  if (tool.name === SHELL_TOOL || !isLiteralName(name)) return undefined;
+  return { subject, rules: [{ tool: name, decision: 'allow' }] };
+}
+
+/** Returns the grant for all tools of the MCP server, unless the server's name contains a wildcard. */
+function serverGrant({ preview }: CallToApprove): Grant | undefined {
+  if (preview.kind !== 'mcp' || !isLiteralName(preview.server)) return undefined;
+  const { server } = preview;
+  return {
+    subject: `all tools of ${server}`,
+    rules: [{ tool: `${server}__*`, decision: 'allow' }],
+  };
 }
 
 /**
@@ -161,10 +162,10 @@ function ruleName({ name, fullName = name }: Subject): string {
 }
 
 /**
- * Returns the rules that allow the commands of the line with any further words, or undefined if this is not offered. A
- * filter of standard input, such as `tail -5`, is allowed only exactly as it is.
+ * Returns the grant for the commands of the line with any further words, or undefined if this is not offered. A filter
+ * of standard input, such as `tail -5`, is allowed only exactly as it is. The subject says what the rules match.
  */
-function prefixRules({ tool, args, root }: CallToApprove): PolicyRule[] | undefined {
+function prefixGrant({ tool, args, root }: CallToApprove): Grant | undefined {
   if (tool.name !== SHELL_TOOL) return undefined;
   const rules = shellRules(
     args,
@@ -173,8 +174,12 @@ function prefixRules({ tool, args, root }: CallToApprove): PolicyRule[] | undefi
       prefixPattern(command, root) ?? (readsOnlyInput(command) ? exactPattern(command) : undefined),
   );
   if (!rules || rules.length > MAX_PREFIXES) return undefined;
-  const hasPrefix = rules.some(({ pattern = '' }) => exactCommand(pattern) === undefined);
-  return hasPrefix ? rules : undefined;
+  const exact = rules.map(({ pattern = '' }) => exactCommand(pattern));
+  if (!exact.includes(undefined)) return undefined;
+  const parts = rules.map(({ pattern }, at) =>
+    exact[at] === undefined ? `"${pattern}" with any further words` : `"${exact[at]}"`,
+  );
+  return { subject: parts.join(' and '), rules };
 }
 
 /**
@@ -199,33 +204,4 @@ function shellRules(
     pattern,
     decision: 'allow',
   }));
-}
-
-/**
- * Returns the first part of the names of the options with prefixes. This part says what their rules match. Returns
- * undefined if these options are not offered.
- */
-function prefixesOf(call: CallToApprove): string | undefined {
-  const rules = prefixRules(call);
-  if (!rules) return undefined;
-  const parts = rules.map(({ pattern = '' }) => {
-    const exact = exactCommand(pattern);
-    return exact === undefined ? `"${pattern}" with any further words` : `"${exact}"`;
-  });
-  return `Always allow ${parts.join(' and ')}`;
-}
-
-function filesOf(diffs: readonly FileDiff[], root: string): string[] {
-  return diffs.map(({ file_path }) => relative(root, file_path));
-}
-
-/** Describes what the narrowest rules would allow. Returns undefined if no rule can describe the call. */
-function subjectOf(call: CallToApprove): string | undefined {
-  const rules = narrowRules(call);
-  if (!rules) return undefined;
-  if (call.tool.name === SHELL_TOOL) return rules.length === 1 ? 'this command' : 'these commands';
-  if (call.preview.kind === 'mcp') return call.preview.tool;
-  if (call.preview.kind === 'edit') return filesOf(call.preview.diffs, call.root).join(', ');
-  if (call.tool.name === TASK_TOOL) return `the helper ${helperIn(call.args)}`;
-  return rules.map((rule) => rule.pattern).join(', ');
 }

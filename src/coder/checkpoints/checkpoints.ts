@@ -17,6 +17,7 @@ import {
   copyFile,
   lstat,
   mkdir,
+  readdir,
   realpath,
   rename,
   rm,
@@ -28,15 +29,15 @@ import path from 'node:path';
 import { type JsonObject, systemCode, Turns } from '../../base/index.ts';
 import * as z from 'zod';
 import { isInside } from '../files/path-rules.ts';
-import { git, GitError, joinZ, splitZ, type Place } from './git.ts';
+import { git, GitError, gitOn, splitZ, type Place } from './git.ts';
 import { changesBetween, restoreFiles, type CheckpointChanges, type Restored } from './restore.ts';
-import { prune } from './prune.ts';
 
 export const MAX_FILE_BYTES = 10 * 1024 * 1024;
 export const MAX_FILES = 50_000;
 const MAX_SKIPPED = 10_000;
 const MAX_LABEL = 500;
 const MAX_EXTRA_BYTES = 64 * 1024;
+const DAY_MS = 24 * 3_600_000;
 const DEFAULT_KEEP = 100;
 const DEFAULT_KEEP_DAYS = 30;
 /**
@@ -44,6 +45,14 @@ const DEFAULT_KEEP_DAYS = 30;
  * checkpoints.
  */
 const PRUNE_EVERY = 25;
+/** Maximum size of the repository. If it is larger, the older half of the checkpoints is removed. */
+const MAX_REPOSITORY_KIB = 1024 * 1024;
+/** Maximum number of loose objects (objects in files of their own). If there are more, git packs them. */
+const MAX_LOOSE_OBJECTS = 5000;
+/** How long unused objects are kept, because another process may be about to use them. */
+const GRACE = '1.hour.ago';
+/** The age at which an index file is assumed to belong to a crashed process. */
+const STALE_INDEX_MS = DAY_MS;
 const REFS = 'refs/checkpoints/';
 
 export interface Checkpoint {
@@ -132,13 +141,21 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
     return turns.run(repository, () => explained(work));
   }
 
+  /** Removes old checkpoints, depending on their number, their age and the size of the repository. */
   async function removeOld(): Promise<void> {
-    await prune(place, {
-      keep: options.keep ?? DEFAULT_KEEP,
-      after: Date.now() - (options.keepDays ?? DEFAULT_KEEP_DAYS) * 86_400_000,
-      checkpoints: await all(place, undefined),
-      drop: (ids) => drop(place, ids),
-    });
+    const { keep = DEFAULT_KEEP, keepDays = DEFAULT_KEEP_DAYS } = options;
+    const after = Date.now() - keepDays * DAY_MS;
+    const checkpoints = await all(place, undefined);
+    await removeStale(place);
+    // The newest checkpoint is kept even if it is old.
+    const old = checkpoints.filter(({ at }, nth) => nth >= keep || (nth > 0 && at < after));
+    if (old.length > 0) await drop(place, old);
+    const { loose, kib } = await sizeOf(place);
+    if (old.length > 0 || loose > MAX_LOOSE_OBJECTS) await collect(place);
+    if (kib <= MAX_REPOSITORY_KIB || (await sizeOf(place)).kib <= MAX_REPOSITORY_KIB) return;
+    const left = checkpoints.filter((each) => !old.includes(each));
+    await drop(place, left.slice(Math.ceil(left.length / 2)));
+    await collect(place);
   }
 
   async function take(
@@ -271,21 +288,10 @@ async function stage(place: Place, also: readonly string[], signal: AbortSignal 
   const kept = new Set(also);
   const ignored = (await ls('--cached', '--ignored')).filter((file) => !kept.has(file));
   const out = [...ignored, ...gone, ...skipped.filter(isPlain)];
-  await update(place, ['--force-remove'], out, signal);
-  await update(place, ['--add', '--replace'], wanted, signal);
+  await gitOn(place, out, ['update-index', '--force-remove'], signal);
+  await gitOn(place, wanted, ['update-index', '--add', '--replace'], signal);
   const tree = await git(place, ['write-tree'], { signal });
   return { tree: tree.toString().trim(), skipped };
-}
-
-async function update(
-  place: Place,
-  flags: readonly string[],
-  files: readonly string[],
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  if (files.length === 0) return;
-  const input = joinZ(files);
-  await git(place, ['update-index', ...flags, '-z', '--stdin'], { input, signal });
 }
 
 /**
@@ -345,9 +351,28 @@ function noteIn(message: string): z.infer<typeof Note> | undefined {
   }
 }
 
-async function drop(place: Place, ids: readonly string[]): Promise<void> {
-  const input = ids.map((id) => `delete ${REFS}${id}\n`).join('');
+async function drop(place: Place, checkpoints: readonly Checkpoint[]): Promise<void> {
+  const input = checkpoints.map(({ id }) => `delete ${REFS}${id}\n`).join('');
   await git(place, ['update-ref', '--stdin'], { input });
+}
+
+async function collect(place: Place): Promise<void> {
+  await git(place, ['gc', '--quiet', `--prune=${GRACE}`]);
+}
+
+async function sizeOf(place: Place): Promise<{ loose: number; kib: number }> {
+  const lines = (await git(place, ['count-objects', '-v'])).toString();
+  const number = (name: string) => Number(new RegExp(`^${name}: (\\d+)$`, 'm').exec(lines)?.[1]);
+  return { loose: number('count'), kib: number('size') + number('size-pack') };
+}
+
+async function removeStale({ repository, index }: Place): Promise<void> {
+  for (const name of await readdir(repository)) {
+    const file = path.join(repository, name);
+    if (!name.startsWith('index-') || file === index) continue;
+    const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Infinity }));
+    if (mtimeMs < Date.now() - STALE_INDEX_MS) await rm(file, { force: true });
+  }
 }
 
 /** Saves the index for the next process, so that the next process does not have to read all files again. */

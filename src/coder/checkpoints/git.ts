@@ -110,6 +110,17 @@ export function splitZ(output: Buffer): string[] {
   return text === '' ? [] : text.replace(/\0$/, '').split('\0');
 }
 
+/** Runs git with the names of these files on its standard input. Does nothing if there are no files. */
+export async function gitOn(
+  place: Place,
+  files: readonly string[],
+  args: readonly string[],
+  signal?: AbortSignal,
+): Promise<void> {
+  if (files.length === 0) return;
+  await git(place, [...args, '-z', '--stdin'], { input: joinZ(files), signal });
+}
+
 export function joinZ(items: readonly string[]): string {
   return items.map((item) => `${item}\0`).join('');
 }

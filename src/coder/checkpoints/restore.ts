@@ -3,7 +3,7 @@
  */
 import { lstat, realpath, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
-import { git, GitError, joinZ, splitZ, type Place } from './git.ts';
+import { git, GitError, gitOn, joinZ, splitZ, type Place } from './git.ts';
 
 export interface Restored {
   /** Files that were restored. */
@@ -30,6 +30,11 @@ const MAX_PATCH = 100_000;
 const MAX_COMPARED = 50;
 /** The options with which git compares two trees. */
 const TREES = ['-r', '--no-renames'];
+/**
+ * Writes files from the index to the work tree. Git does not write through links. It replaces a link or a file that is
+ * in the place of a folder.
+ */
+const WRITE = ['checkout-index', '--force', '--index'];
 
 /** Returns the changes from one tree to another. */
 export async function changesBetween(
@@ -90,19 +95,14 @@ export async function restoreFiles(place: Place, options: RestoreOptions): Promi
   const rulesGone = added.filter((file) => path.posix.basename(file) === '.gitignore');
   const removed = await remove(place, rulesGone);
   await git(place, ['read-tree', target]);
-  await write(place, rules);
+  await gitOn(place, rules, WRITE);
 
   const ignored = new Set([...(await ignoredOf(place, added)), ...absent]);
   const repositories = absent.filter((file) => file.endsWith('/'));
-  const mayGo = added.filter(
-    (file) => !ignored.has(file) && !repositories.some((folder) => file.startsWith(folder)),
-  );
-  removed.push(
-    ...(await remove(
-      place,
-      mayGo.filter((file) => !rulesGone.includes(file)),
-    )),
-  );
+  const stays = (file: string) =>
+    ignored.has(file) || repositories.some((folder) => file.startsWith(folder));
+  const others = added.filter((file) => !rulesGone.includes(file) && !stays(file));
+  removed.push(...(await remove(place, others)));
 
   const blocked: string[] = [];
   const free: string[] = [];
@@ -110,7 +110,7 @@ export async function restoreFiles(place: Place, options: RestoreOptions): Promi
     const inTheWay = unkept.includes(file) || (await isFolder(path.join(place.workspace, file)));
     (inTheWay ? blocked : free).push(file);
   }
-  await write(place, free);
+  await gitOn(place, free, WRITE);
   return { written: free, removed, blocked };
 }
 
@@ -128,16 +128,6 @@ async function ignoredOf(place: Place, files: readonly string[]): Promise<string
     if (error instanceof GitError && error.code === 1) return [];
     throw error;
   }
-}
-
-/**
- * Writes files from the index to the work tree. Git does not write through links. It replaces a link or a file that is
- * in the place of a folder.
- */
-async function write(place: Place, files: readonly string[]): Promise<void> {
-  if (files.length === 0) return;
-  const input = joinZ(files);
-  await git(place, ['checkout-index', '--force', '--index', '-z', '--stdin'], { input });
 }
 
 async function remove(place: Place, files: readonly string[]): Promise<string[]> {

@@ -6,42 +6,11 @@ import type { Message } from '../../protocol/index.ts';
 import { isQuoted } from '../approval/quoted.ts';
 import type { McpTools } from '../session/mcp-tools.ts';
 import { isTrusted } from '../settings/trust.ts';
-import { approvalCommand } from './approval.ts';
-import { approvalsCommand } from './approvals.ts';
-import { clearCommand } from './clear.ts';
+import { BUILT_IN } from './built-in.ts';
 import type { CoderCommand } from './command.ts';
-import { compressCommand } from './compress.ts';
 import { loadFileCommands, toCommands } from './file-commands.ts';
-import { helpCommand } from './help.ts';
-import { initCommand } from './init.ts';
-import { mcpCommand } from './mcp.ts';
 import { promptCommands } from './mcp-prompts.ts';
-import { memoryCommand } from './memory.ts';
-import { modelCommand } from './model.ts';
-import { helpersCommand, skillsCommand } from './own-files.ts';
 import { parseTyped, type Typed } from './parse.ts';
-import { permissionsCommand } from './permissions.ts';
-import { restoreCommand } from './restore.ts';
-import { statsCommand } from './stats.ts';
-import { toolsCommand } from './tools.ts';
-
-const BUILT_IN: readonly CoderCommand[] = [
-  helpCommand,
-  initCommand,
-  memoryCommand,
-  restoreCommand,
-  compressCommand,
-  clearCommand,
-  toolsCommand,
-  mcpCommand,
-  helpersCommand,
-  skillsCommand,
-  modelCommand,
-  approvalCommand,
-  approvalsCommand,
-  permissionsCommand,
-  statsCommand,
-];
 
 /**
  * Returns the built-in command in a message if the command changes something outside the conversation. Returns

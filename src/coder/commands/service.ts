@@ -28,17 +28,16 @@ import {
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, type Call, type Message, type StreamEvent } from '../../protocol/index.ts';
 import { callWith, type RequestHandler } from '../../tasks/index.ts';
-import { APP } from '../session/workspace-agent.ts';
 import { CheckpointError } from '../checkpoints/checkpoints.ts';
 import type { Workspace } from '../files/workspace.ts';
 import { policyOf } from '../approval/guard.ts';
 import { SHELL_TOOL } from '../approval/policy.ts';
 import { mentionsIn, messageContext } from '../session/context.ts';
 import { isQuoted } from '../approval/quoted.ts';
-import { ignoredFile } from '../session/notices.ts';
+import { notices } from '../session/notices.ts';
 import type { ToolCallRequest } from '../session/opening-calls.ts';
 import { sessionOwner } from '../session/session-owner.ts';
-import type { WorkspaceAgent } from '../session/workspace-agent.ts';
+import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
 import type { WorkspaceAgents } from '../session/workspace-agents.ts';
 import { CommandError, toSlashCommand } from './command.ts';
 import { parsePath, parseTyped } from './parse.ts';
@@ -53,24 +52,6 @@ export type FoundCommand =
 export interface CommandPlace extends GetAllSlashCommandsRequest {
   /** The MCP servers of the session's client. */
   readonly mcpServers?: McpServers | undefined;
-}
-
-export interface CommandService {
-  /**
-   * Returns the top-level commands with their subcommands. If the server has several workspaces and the request names
-   * neither a workspace nor an existing session, the result contains no commands of a workspace.
-   */
-  list(place?: CommandPlace, call?: Call): Promise<SlashCommand[]>;
-  /**
-   * Starts a command as a task. The response contains the task's id as `execution_id`. The task's events contain the
-   * output. If the command cannot run, no task is started, and the response contains the reason. Throws if the server
-   * has several workspaces and the request names neither a workspace nor an existing session.
-   */
-  execute(
-    request: ExecuteSlashCommandRequest,
-    call: Call,
-    handler: RequestHandler,
-  ): Promise<ExecuteSlashCommandResponse>;
 }
 
 /** Maximum number of mentioned resources that are read for one message. */
@@ -106,6 +87,8 @@ export interface MessageSender {
 }
 
 export type Commands = ReturnType<typeof createCommands>;
+/** What the APIs for clients need. */
+export type CommandService = Pick<Commands, 'list' | 'execute'>;
 
 interface CommandsOptions {
   readonly configFolder: string;
@@ -154,7 +137,7 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
     for (const problem of problems) {
       if (!agent || told.get(problem)) continue;
       told.set(problem, true);
-      agent.notify(ignoredFile(problem));
+      agent.notify(notices.ignoredFile(problem));
     }
     return commands;
   }
@@ -208,6 +191,10 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
       for (const listener of listeners) listener();
     },
 
+    /**
+     * Returns the top-level commands with their subcommands. If the server has several workspaces and the request names
+     * neither a workspace nor an existing session, the result contains no commands of a workspace.
+     */
     async list(place: CommandPlace = {}, call: Call = {}): Promise<SlashCommand[]> {
       const found = await placeOf(place, call);
       return (await commandsIn(found?.folder, found?.agent)).map(toSlashCommand);
@@ -215,6 +202,11 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
 
     find,
 
+    /**
+     * Starts a command as a task. The response contains the task's id as `execution_id`. The task's events contain the
+     * output. If the command cannot run, no task is started, and the response contains the reason. Throws if the server
+     * has several workspaces and the request names neither a workspace nor an existing session.
+     */
     async execute(request: ExecuteSlashCommandRequest, call: Call, handler: RequestHandler) {
       const found = await find(request, call);
       if (found.kind === 'problem') return notStarted(found.problem);

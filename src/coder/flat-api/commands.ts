@@ -1,23 +1,13 @@
 /** Slash commands in the flat API: a client runs a command by its name and gets the output as text. */
 import type * as z from 'zod';
+import type { JsonObject } from '../../base/index.ts';
 import { readStatus, type SlashCommand } from '../../protocol/development-tool/index.ts';
 import { A2AError, isTerminal, type Call, type TaskState } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
 import type { CommandService } from '../commands/service.ts';
 import { commandPlace, type ExecuteCommand } from './bodies.ts';
 
-interface FlatCommand {
-  readonly name: string;
-  readonly description: string;
-  readonly arguments: readonly {
-    readonly name: string;
-    readonly description: string;
-    readonly isRequired: boolean;
-  }[];
-  readonly subCommands: readonly FlatCommand[];
-}
-
-export function flatCommand(command: SlashCommand): FlatCommand {
+export function flatCommand(command: SlashCommand): JsonObject {
   return {
     name: command.name,
     description: command.description,

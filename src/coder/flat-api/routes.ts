@@ -13,12 +13,14 @@
  * task does not accept in its state, such as a late answer, gets 409.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { lineSafe } from '../../base/index.ts';
+import type { Tool } from '../../agent/index.ts';
+import { defined, lineSafe } from '../../base/index.ts';
 import { EXTENSION_URI } from '../../protocol/development-tool/index.ts';
-import { parseWith, type A2AError, type Call } from '../../protocol/index.ts';
-import type { JsonRoute, OwnRoute, RouteReply, StreamRoute } from '../../http/index.ts';
+import { A2AError, parseWith, type Call, type Task } from '../../protocol/index.ts';
+import type { JsonRoute, OwnRoute, RouteReply } from '../../http/index.ts';
 import type { CommandService } from '../commands/service.ts';
 import { sessionOwner } from '../session/session-owner.ts';
+import type { WorkspaceAgent } from '../session/workspace-agent.ts';
 import type { WorkspaceAgents } from '../session/workspace-agents.ts';
 import {
   commandPlace,
@@ -32,7 +34,6 @@ import {
 } from './bodies.ts';
 import { executeCommand, flatCommand } from './commands.ts';
 import { FlatEvents } from './flat-events.ts';
-import { listMetadata, taskMetadata } from './task-metadata.ts';
 
 export interface FlatApiOptions {
   readonly workspaces: WorkspaceAgents;
@@ -42,12 +43,19 @@ export interface FlatApiOptions {
 /** The extension is active for requests of this API, because the flat events are made from the extension's events. */
 const COMMON = { implies: [EXTENSION_URI], error: flatError };
 
+function jsonRoute(verb: JsonRoute['verb'], path: string, handle: JsonRoute['handle']): JsonRoute {
+  return { ...COMMON, verb, path, handle };
+}
+
 export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[] {
-  const createTask: JsonRoute = {
-    ...COMMON,
-    verb: 'POST',
-    path: '/tasks',
-    async handle({ body, call, handler }) {
+  /** Returns a task for a list. The entry has no tools, because most tasks of a list have the same tools. */
+  async function listed({ id, contextId, status }: Task, call: Call) {
+    const model = await workspaces.modelNames.of(sessionOwner(call, contextId));
+    return { id, contextId, taskState: status.state, model };
+  }
+
+  return [
+    jsonRoute('POST', '/tasks', async ({ body, call, handler }) => {
       const { contextId, agentSettings } = parseWith(CreateTask, body ?? {}, 'body');
       const metadata = settingsMetadata(agentSettings);
       if (metadata) {
@@ -57,84 +65,66 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
       }
       const { id } = await handler.reserveTask({ contextId, metadata }, call);
       return { status: 201, body: id };
-    },
-  };
-
-  const streamMessage: StreamRoute = {
-    ...COMMON,
-    verb: 'POST',
-    path: '/message/stream',
-    async open({ body, call, handler }) {
-      const request = parseWith(StreamMessage, body ?? {}, 'body');
-      const { taskId } = request;
-      // The settings of POST /tasks take precedence over the settings in the first message. If the settings differ, the
-      // stream starts with the settings that apply.
-      const task = taskId === undefined ? undefined : await handler.getTask({ id: taskId }, call);
-      const settings =
-        task && (await workspaces.overruling(settingsMetadata(request.agentSettings), task));
-      const { agentSettings: _, ...withoutSettings } = request;
-      const message = messageFrom(settings ? withoutSettings : request);
-      // In version 1.0, a stream starts with the task, in its state before the message.
-      const caller: Call = { user: call.user, version: '1.0', extensions: [EXTENSION_URI] };
-      const stream = await handler.streamMessage({ message }, caller);
-      const events = new FlatEvents({ known: taskId !== undefined, settings });
-      return {
-        stream,
-        frame: ({ event, seq }) => framed(events.take(event), seq),
-        failure: (error) => `data: ${lineSafe(JSON.stringify(flatError(error).body))}\n\n`,
-      };
-    },
-  };
-
-  const routes: JsonRoute[] = [
-    createTask,
-    {
-      ...COMMON,
-      verb: 'GET',
-      path: '/tasks/{id}/metadata',
-      async handle({ values, call, handler }) {
-        const metadata = await taskMetadata(workspaces, handler, values['id'] ?? '', call);
-        return { body: { metadata } };
-      },
-    },
-    {
-      ...COMMON,
-      verb: 'GET',
-      path: '/tasks/metadata',
-      async handle({ query, call, handler }) {
-        const page = parseWith(ListTasks, Object.fromEntries(query), 'query');
-        const { tasks, next } = await listMetadata(workspaces, handler, page, call);
-        if (tasks.length === 0) return { status: 204 };
-        return {
-          body: tasks,
-          ...(next !== undefined && { headers: { link: nextPage(page, next) } }),
-        };
-      },
-    },
-    {
-      ...COMMON,
-      verb: 'GET',
-      path: '/listCommands',
-      async handle({ query, call }) {
-        const place = commandPlace(parseWith(ListCommands, Object.fromEntries(query), 'query'));
-        return { body: { commands: (await commands.list(place, call)).map(flatCommand) } };
-      },
-    },
+    }),
+    jsonRoute('GET', '/tasks/{id}/metadata', async ({ values, call, handler }) => {
+      const task = await handler.getTask({ id: values['id'] ?? '' }, call);
+      const acquired = await acquireFor(workspaces, task, call);
+      // While the agent is held, the server does not close it to open the agent of another workspace.
+      using _held = acquired?.hold();
+      const around = acquired
+        ? await surroundings(acquired.agent, call)
+        : { mcpServers: [], availableTools: [] };
+      return { body: { metadata: { ...(await listed(task, call)), ...around } } };
+    }),
+    // The most recently changed tasks come first.
+    jsonRoute('GET', '/tasks/metadata', async ({ query, call, handler }) => {
+      const { limit, cursor } = parseWith(ListTasks, Object.fromEntries(query), 'query');
+      const page = { pageSize: limit, ...defined({ pageToken: cursor }) };
+      const { tasks, nextPageToken } = await handler.listTasks(page, call, { total: false });
+      if (tasks.length === 0) return { status: 204 };
+      const body: Awaited<ReturnType<typeof listed>>[] = [];
+      for (const task of tasks) body.push(await listed(task, call));
+      if (nextPageToken === '') return { body };
+      return { body, headers: { link: nextPage(limit, nextPageToken) } };
+    }),
+    jsonRoute('GET', '/listCommands', async ({ query, call }) => {
+      const place = commandPlace(parseWith(ListCommands, Object.fromEntries(query), 'query'));
+      return { body: { commands: (await commands.list(place, call)).map(flatCommand) } };
+    }),
+    jsonRoute('POST', '/executeCommand', async ({ body, call, handler }) => {
+      const request = parseWith(ExecuteCommand, body ?? {}, 'body');
+      return { body: await executeCommand(commands, request, call, handler) };
+    }),
     {
       ...COMMON,
       verb: 'POST',
-      path: '/executeCommand',
-      async handle({ body, call, handler }) {
-        const request = parseWith(ExecuteCommand, body ?? {}, 'body');
-        return { body: await executeCommand(commands, request, call, handler) };
+      path: '/message/stream',
+      async open({ body, call, handler }) {
+        const request = parseWith(StreamMessage, body ?? {}, 'body');
+        const { taskId } = request;
+        // The settings of POST /tasks take precedence over the settings in the first message. If the settings differ, the
+        // stream starts with the settings that apply.
+        const task = taskId === undefined ? undefined : await handler.getTask({ id: taskId }, call);
+        const settings =
+          task && (await workspaces.overruling(settingsMetadata(request.agentSettings), task));
+        const { agentSettings: _, ...withoutSettings } = request;
+        const message = messageFrom(settings ? withoutSettings : request);
+        // In version 1.0, a stream starts with the task, in its state before the message.
+        const caller: Call = { user: call.user, version: '1.0', extensions: [EXTENSION_URI] };
+        const stream = await handler.streamMessage({ message }, caller);
+        const events = new FlatEvents({ known: taskId !== undefined, settings });
+        return {
+          stream,
+          frame: ({ event, seq }) => framed(events.take(event), seq),
+          failure: (error) => `data: ${lineSafe(JSON.stringify(flatError(error).body))}\n\n`,
+        };
       },
     },
   ];
-  return [...routes, streamMessage];
 }
 
 /** Returns the `Link` header with the address of the next page. */
-function nextPage({ limit }: { readonly limit: number }, cursor: string): string {
+function nextPage(limit: number, cursor: string): string {
   const query = new URLSearchParams({ limit: String(limit), cursor });
   return `</tasks/metadata?${query.toString()}>; rel="next"`;
 }
@@ -155,4 +145,36 @@ function flatError({ kind, message, httpStatus, detail }: A2AError): RouteReply 
     status: kind === 'unsupportedOperation' ? 409 : httpStatus,
     body: { error: message, ...(reason !== undefined && { reason }), ...info },
   };
+}
+
+/**
+ * Acquires the agent of a task. Returns undefined if it cannot be opened, for example because its workspace no longer
+ * exists.
+ */
+async function acquireFor(workspaces: WorkspaceAgents, task: Task, call: Call) {
+  try {
+    return await workspaces.acquire({ ...sessionOwner(call, task.contextId), task });
+  } catch (error) {
+    if (error instanceof A2AError) return undefined;
+    throw error;
+  }
+}
+
+async function surroundings(agent: WorkspaceAgent, { signal }: Call) {
+  const until = signal ?? new AbortController().signal;
+  const [servers, own] = await Promise.all([agent.mcp.status(until), agent.own.tools(until)]);
+  const mcpServers = servers.map(({ name, tools, problem }) => ({
+    name,
+    status: problem === undefined ? 'connected' : 'disconnected',
+    tools: tools.map(infoOf),
+  }));
+  const availableTools = [
+    ...[...agent.tools, ...own].map(infoOf),
+    ...mcpServers.flatMap(({ tools }) => tools),
+  ];
+  return { mcpServers, availableTools };
+}
+
+function infoOf({ name, description, parameters }: Tool) {
+  return { name, description, parameterSchema: parameters };
 }

@@ -25,7 +25,7 @@ import { expandVariables } from '../settings/expand-variables.ts';
 import type { CoderTool } from '../tools/tool.ts';
 import { storedAuthorization, type LoginPlace } from './mcp-logins.ts';
 import type { ToolCallRequest } from './opening-calls.ts';
-import { mcpAvailable, mcpUnavailable, type Notify } from './notices.ts';
+import { notices, type Notify } from './notices.ts';
 
 /** Maximum time that a turn waits for a server that is starting. */
 const TIMEOUT_MS = 10_000;
@@ -113,9 +113,13 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions) {
 
   function report(name: string, own: boolean, problem: string | undefined): void {
     if (closing.signal.aborted || reported.has(name) === (problem !== undefined)) return;
-    if (problem === undefined) reported.delete(name);
-    else reported.add(name);
-    options.notify(problem === undefined ? mcpAvailable(name) : mcpUnavailable(name, problem, own));
+    if (problem === undefined) {
+      reported.delete(name);
+      options.notify(notices.mcpAvailable(name));
+    } else {
+      reported.add(name);
+      options.notify(notices.mcpUnavailable(name, problem, own));
+    }
   }
 
   /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hookRemark, logNotices, mcpAvailable, noPrice } from './notices.ts';
+import { logNotices, notices } from './notices.ts';
 
 test('notices are logged as what they are: problems as warnings, remarks as notes', () => {
   const lines: [level: string, text: string][] = [];
@@ -8,9 +8,9 @@ test('notices are logged as what they are: problems as warnings, remarks as note
     void lines.push([level, text ?? '']);
   const logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
   const notify = logNotices(logger);
-  notify(noPrice('x:y'));
-  notify(hookRemark('edit', 'the tests fail'));
-  notify(mcpAvailable('git'));
+  notify(notices.noPrice('x:y'));
+  notify(notices.hookRemark('edit', 'the tests fail'));
+  notify(notices.mcpAvailable('git'));
   assert.deepEqual(lines, [
     ['warn', 'a problem for the operator'],
     ['info', 'a note for the operator'],

@@ -12,7 +12,7 @@ import { isTrusted } from '../settings/trust.ts';
 import { hideVariables } from '../shell/environment.ts';
 import { skillTool } from '../skills/skill-tool.ts';
 import { loadSkills, skillsText, type Skills } from '../skills/skills.ts';
-import { ignoredFile } from './notices.ts';
+import { notices } from './notices.ts';
 
 export interface OwnToolsOptions extends Omit<TaskToolOptions, 'helpers' | 'model'> {
   readonly configFolder: string;
@@ -37,7 +37,7 @@ export function ownTools(options: OwnToolsOptions, model: Model) {
     hideVariables(keys.filter((key) => typeof key === 'string'));
     const problems = [...helpers.problems, ...skills.problems];
     for (const problem of problems) {
-      if (!told.has(problem)) notify(ignoredFile(problem));
+      if (!told.has(problem)) notify(notices.ignoredFile(problem));
       told.add(problem);
     }
     return { helpers: helpers.helpers, skills: skills.skills, problems };

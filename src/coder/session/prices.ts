@@ -21,39 +21,34 @@ const price = (input: number, output: number, cached: number): Price => ({ input
 
 const FREE = price(0, 0, 0);
 
-const PRICES: Readonly<Record<string, Readonly<Record<string, Price>>>> = {
-  google: {
-    // Until the end of 2026, the vendor charges half of these prices.
-    'gemini-3.8-flash': price(1.5, 7.5, 0.15),
-    'gemini-3-pro': price(2, 12, 0.2),
-    'gemini-3-flash': price(0.5, 3, 0.05),
-    'gemini-2.5-pro': price(1.25, 10, 0.125),
-    'gemini-2.5-flash': price(0.3, 2.5, 0.03),
-    'gemini-2.5-flash-lite': price(0.1, 0.4, 0.01),
-  },
-  anthropic: {
-    'claude-sonnet-5-5': price(2, 10, 0.2),
-    'claude-sonnet-5': price(2, 10, 0.2),
-    'claude-sonnet-4-6': price(3, 15, 0.3),
-    'claude-opus-4-5': price(5, 25, 0.5),
-    'claude-opus-4-1': price(15, 75, 1.5),
-    'claude-sonnet-4-5': price(3, 15, 0.3),
-    'claude-sonnet-4': price(3, 15, 0.3),
-    'claude-haiku-4-5': price(1, 5, 0.1),
-  },
-  openai: {
-    'gpt-6.1-sol': price(2, 10, 0.1),
-    'gpt-6-sol': price(2, 10, 0.2),
-    'gpt-6-luna': price(0.1, 0.5, 0.01),
-    'gpt-5.1': price(1.25, 10, 0.125),
-    'gpt-5': price(1.25, 10, 0.125),
-    'gpt-5-mini': price(0.25, 2, 0.025),
-    'gpt-5-nano': price(0.05, 0.4, 0.005),
-    'gpt-4.1': price(2, 8, 0.5),
-    'gpt-4.1-mini': price(0.4, 1.6, 0.1),
-    'gpt-4o': price(2.5, 10, 1.25),
-    'gpt-4o-mini': price(0.15, 0.6, 0.075),
-  },
+/** The prices by vendor and name. */
+const PRICES: Readonly<Record<string, Price>> = {
+  // Until the end of 2026, the vendor charges half of these prices.
+  'google:gemini-3.8-flash': price(1.5, 7.5, 0.15),
+  'google:gemini-3-pro': price(2, 12, 0.2),
+  'google:gemini-3-flash': price(0.5, 3, 0.05),
+  'google:gemini-2.5-pro': price(1.25, 10, 0.125),
+  'google:gemini-2.5-flash': price(0.3, 2.5, 0.03),
+  'google:gemini-2.5-flash-lite': price(0.1, 0.4, 0.01),
+  'anthropic:claude-sonnet-5-5': price(2, 10, 0.2),
+  'anthropic:claude-sonnet-5': price(2, 10, 0.2),
+  'anthropic:claude-sonnet-4-6': price(3, 15, 0.3),
+  'anthropic:claude-opus-4-5': price(5, 25, 0.5),
+  'anthropic:claude-opus-4-1': price(15, 75, 1.5),
+  'anthropic:claude-sonnet-4-5': price(3, 15, 0.3),
+  'anthropic:claude-sonnet-4': price(3, 15, 0.3),
+  'anthropic:claude-haiku-4-5': price(1, 5, 0.1),
+  'openai:gpt-6.1-sol': price(2, 10, 0.1),
+  'openai:gpt-6-sol': price(2, 10, 0.2),
+  'openai:gpt-6-luna': price(0.1, 0.5, 0.01),
+  'openai:gpt-5.1': price(1.25, 10, 0.125),
+  'openai:gpt-5': price(1.25, 10, 0.125),
+  'openai:gpt-5-mini': price(0.25, 2, 0.025),
+  'openai:gpt-5-nano': price(0.05, 0.4, 0.005),
+  'openai:gpt-4.1': price(2, 8, 0.5),
+  'openai:gpt-4.1-mini': price(0.4, 1.6, 0.1),
+  'openai:gpt-4o': price(2.5, 10, 1.25),
+  'openai:gpt-4o-mini': price(0.15, 0.6, 0.075),
 };
 
 /** The suffixes that may follow a name: a date, a version, `preview`, `latest` or `exp`. */
@@ -69,15 +64,11 @@ export function pricesWith(providers: Settings['providers'] = {}): PriceOf {
     const models = Object.hasOwn(providers, vendor) ? (providers[vendor]?.models ?? {}) : {};
     const name = rest.join(':');
     const own = Object.hasOwn(models, name) ? models[name]?.price : undefined;
-    return own ? { cached: own.input, ...defined(own) } : listPrice(vendor, name);
+    if (own) return { cached: own.input, ...defined(own) };
+    if (vendor === 'offline' || vendor === 'scripted' || isLocalServer(vendor)) return FREE;
+    const [best] = Object.entries(PRICES)
+      .filter(([prefix]) => model.startsWith(prefix) && VERSION.test(model.slice(prefix.length)))
+      .toSorted(([a], [b]) => b.length - a.length);
+    return best?.[1];
   };
-}
-
-function listPrice(vendor: string, name: string): Price | undefined {
-  if (vendor === 'offline' || vendor === 'scripted' || isLocalServer(vendor)) return FREE;
-  const known = Object.hasOwn(PRICES, vendor) ? Object.entries(PRICES[vendor]!) : [];
-  const [best] = known
-    .filter(([prefix]) => name.startsWith(prefix) && VERSION.test(name.slice(prefix.length)))
-    .toSorted(([a], [b]) => b.length - a.length);
-  return best?.[1];
 }

@@ -1,12 +1,14 @@
 /** The model, the approval mode and the usage of a session, as every client sees them. */
 import type { Session, State } from '../../agent/index.ts';
 import { contextTokens } from '../../agent/internal/index.ts';
+import { BoundedMap, type MaybePromise } from '../../base/index.ts';
 import type { SessionUsage } from '../../protocol/development-tool/index.ts';
 import { modeOf } from '../approval/guard.ts';
 import type { ApprovalMode } from '../approval/rule.ts';
-import { MODEL_KEY } from './session-model.ts';
+import { MODEL_KEY, modelChoices } from './session-model.ts';
+import { sessionKey, sessionName, type SessionOwner } from './session-owner.ts';
 import { SessionCost } from './usage.ts';
-import { APP, type WorkspaceAgent } from './workspace-agent.ts';
+import { APP, type CommonOptions, type WorkspaceAgent } from './workspace-agent.ts';
 
 export interface SessionStatus {
   /** The name of the model that answers the next prompt. */
@@ -52,4 +54,35 @@ function contextWindowIn(state: State, agent: Agent): number | undefined {
     // The model is no longer available, for example because its key is missing. The next turn reports the error.
     return undefined;
   }
+}
+
+const MAX_CACHED = 1000;
+
+/**
+ * The names of the available models, and the name of each session's current model. The names for sessions are cached,
+ * so that most messages can be accepted without reading the session. Each turn puts the name of its model into the
+ * cache.
+ */
+export function modelNames({
+  sessions,
+  model,
+  models,
+}: Pick<CommonOptions, 'sessions' | 'model' | 'models'>) {
+  const cached = new BoundedMap<string>(MAX_CACHED);
+
+  async function read(owner: SessionOwner): Promise<string> {
+    const session = await sessions.get(sessionKey(owner));
+    // A turn may have set another name in the meantime.
+    const name = cached.get(sessionName(owner)) ?? modelNameIn(session?.state ?? {}, model);
+    cached.set(sessionName(owner), name);
+    return name;
+  }
+
+  return {
+    /** The names of the models that are offered to a session. A session may also select another model. */
+    choices: modelChoices(model, models),
+    of: (owner: SessionOwner): MaybePromise<string> =>
+      cached.get(sessionName(owner)) ?? read(owner),
+    set: (owner: SessionOwner, name: string) => cached.set(sessionName(owner), name),
+  };
 }

@@ -30,7 +30,7 @@ import { matchesName } from '../files/glob-pattern.ts';
 import { toolNames, type CoderTool, type Effect } from '../tools/tool.ts';
 import { defineTool } from '../tools/define-tool.ts';
 import { fullReason, isModelFailure, publicReason } from './failure.ts';
-import { helperFailed, type Notify } from './notices.ts';
+import { notices, type Notify } from './notices.ts';
 import { noteUsage } from './usage.ts';
 import type { HelperDefinition, LocalHelper, RemoteHelper } from '../helpers/definition.ts';
 
@@ -167,7 +167,7 @@ export function plainTaskTool(options: TaskToolOptions, effect: Effect = 'talk')
         const failure = failureIn(error);
         if (!failure) throw error;
         // Clients see the error of the call, so only the person who runs the program gets the full reason.
-        notify(helperFailed(fullReason(failure, isLive)));
+        notify(notices.helperFailed(fullReason(failure, isLive)));
         const reason = REMOTE[failure.error.code] ?? publicReason(failure);
         throw new Error(`${helper ?? DEFAULT_HELPER} failed: ${reason}`, { cause: error });
       }
@@ -202,7 +202,7 @@ function local(options: TaskToolOptions, helper: LocalHelper | undefined): Agent
   try {
     if (helper?.model !== undefined) model = options.resolve(helper.model);
   } catch (error) {
-    notify(helperFailed(error instanceof Error ? error.message : String(error)));
+    notify(notices.helperFailed(error instanceof Error ? error.message : String(error)));
     const message = `the helper ${helper?.name} cannot be used: its model is not available`;
     throw new ToolError('not_found', message, { cause: error });
   }

@@ -29,16 +29,7 @@ import type { LoginPlace } from './mcp-logins.ts';
 import { mcpSampling } from './mcp-sampling.ts';
 import type { Editors } from './editors.ts';
 import { mcpTools } from './mcp-tools.ts';
-import {
-  checkpointFailed,
-  compactionFailed,
-  hookFailed,
-  hookRemark,
-  logNotices,
-  noCheckpoints,
-  noPrice,
-  type Notify,
-} from './notices.ts';
+import { logNotices, notices, type Notify } from './notices.ts';
 import { openingCalls } from './opening-calls.ts';
 import { ownTools } from './own-tools.ts';
 import { remoteHelpers } from './task-tool.ts';
@@ -138,7 +129,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
     const place = { workspace: root, dataFolder, keep, keepDays };
     return (opened ??= openCheckpoints(place).catch((error: unknown) => {
       if (!(error instanceof CheckpointError)) throw error;
-      notify(noCheckpoints(root, error.message));
+      notify(notices.noCheckpoints(root, error.message));
       return undefined;
     }));
   }
@@ -170,7 +161,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
         await taken.take(label, placeOf(context), context.signal);
       } catch (error) {
         if (!(error instanceof CheckpointError)) throw error;
-        notify(checkpointFailed(label, error.message));
+        notify(notices.checkpointFailed(label, error.message));
       }
     },
   };
@@ -226,8 +217,8 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
     agent: APP,
     cwd: root,
     sandbox,
-    failed: (...failure) => notify(hookFailed(...failure)),
-    said: (...remark) => notify(hookRemark(...remark)),
+    failed: (...failure) => notify(notices.hookFailed(...failure)),
+    said: (...remark) => notify(notices.hookRemark(...remark)),
   });
   const basic = own.map((tool) => hooks.tool(guarded(tool, guard)));
   const search = webSearchTool({
@@ -279,13 +270,13 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
         instruction,
         // A helper uses the model of the session that it works for, unless the helper's file names another model.
         tools: [...basic, ...searchOf(chosen), mine.toolset(chosen), mcpToolset],
-        compaction: { onFailure: (error) => notify(compactionFailed(error)) },
+        compaction: { onFailure: (error) => notify(notices.compactionFailed(error)) },
         callbacks: openingCalls,
       }),
     afterTurn: ({ session, signal }, answer) => hooks.afterTurn(session, 'done', answer, signal),
   });
   if (settings.limits?.maxCostUsd !== undefined && !priceOf(model.name)) {
-    notify(noPrice(model.name));
+    notify(notices.noPrice(model.name));
   }
   const byName = new Map([...own, search, ...mine.plain].map((tool) => [tool.name, tool]));
 

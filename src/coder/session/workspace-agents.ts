@@ -25,8 +25,8 @@ import { sameJson } from '../../tasks/index.ts';
 import { isInside } from '../files/path-rules.ts';
 import { FileChanges } from '../approval/file-changes.ts';
 import { Editors } from './editors.ts';
-import { ModelNames } from './model-names.ts';
 import { sessionKey, sessionName, type SessionOwner } from './session-owner.ts';
+import { modelNames } from './session-status.ts';
 import { openWorkspaceAgent, type CommonOptions, type WorkspaceAgent } from './workspace-agent.ts';
 import type { ApprovalMode } from '../approval/rule.ts';
 import type { RuleChanges } from '../settings/saved-rules.ts';
@@ -258,7 +258,7 @@ export async function openWorkspaceAgents(options: WorkspaceAgentsOptions) {
 
   return {
     model: options.model,
-    modelNames: new ModelNames(options),
+    modelNames: modelNames(options),
     editors,
     sessions: options.sessions,
     /**

@@ -6,14 +6,12 @@
  *   declare -i n; n='a[$(rm x)]'   bash evaluates the value of an integer
  *   hash -p /bin/rm ls; ls x       "ls" is now another program
  */
+import { setOf } from './read-options.ts';
 import type { SimpleCommand, Word } from './simple-command.ts';
 
 /** Builtins that set variables or options, or otherwise change the meaning of later commands. */
-const SETTERS = new Set(
-  (
-    'declare typeset local export readonly read mapfile readarray getopts let unset set shopt alias ' +
-    'unalias enable hash'
-  ).split(' '),
+const SETTERS = setOf(
+  'declare typeset local export readonly read mapfile readarray getopts let unset set shopt alias unalias enable hash',
 );
 
 /**

@@ -14,12 +14,17 @@
  * be between the words of the pattern. If a word contains an expansion, so that its value is unknown, the result is
  * "maybe".
  */
-import { singleQuoted } from '../../base/index.ts';
+import { readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { isObject, singleQuoted } from '../../base/index.ts';
 import { areHarmless } from './further-words.ts';
-import { isPackageScript } from './package-scripts.ts';
 import { parseWords } from './parse.ts';
 import { prefixes, type Prefix } from './prefixes.ts';
-import type { SimpleCommand, Word } from './simple-command.ts';
+import { literalTexts, type SimpleCommand, type Word } from './simple-command.ts';
+import { baseName } from './wrappers.ts';
+
+/** Maximum size of a package.json that is read. */
+const MAX_PACKAGE_BYTES = 1024 * 1024;
 
 /** The end of the text of an exact pattern. */
 const EXACT_END = ' $';
@@ -93,7 +98,9 @@ export function concerns(
   const [name, ...wanted] = words;
   if (!program) return 'no';
   if (!program.literal) return 'maybe';
-  if (base(program.text) !== base(name!.text)) return 'no';
+  // Some file systems ignore case.
+  const [actual, expected] = [program, name!].map(({ text }) => baseName(text).toLowerCase());
+  if (actual !== expected) return 'no';
   if (exact && rest.length !== wanted.length && rest.every((word) => word.literal)) return 'no';
   let next = 0;
   for (const word of rest) {
@@ -104,16 +111,11 @@ export function concerns(
   return next === wanted.length ? 'yes' : 'no';
 }
 
-/** Returns the name of a program without its path, in lower case, because some file systems ignore case. */
-function base(program: string): string {
-  return program.slice(program.lastIndexOf('/') + 1).toLowerCase();
-}
-
 /** Returns the pattern that matches only this command, or undefined if there is no such pattern. */
 export function exactPattern(command: SimpleCommand): string | undefined {
-  const { words, assigns } = command;
-  if (assigns || words.length === 0 || !words.every((word) => word.literal)) return undefined;
-  const pattern = words.map((word) => quoted(word.text)).join(' ') + EXACT_END;
+  const words = literalTexts(command);
+  if (!words || words.length === 0) return undefined;
+  const pattern = words.map(quoted).join(' ') + EXACT_END;
   // A program may have the name of a reserved word, as in `sudo fi`. A pattern with this name would be parsed
   // differently.
   const parsed = parsePattern(pattern);
@@ -145,6 +147,21 @@ function prefixOf(words: readonly Word[]): Prefix | undefined {
 function isScript({ words }: Prefix, command: SimpleCommand, root: string): boolean {
   const place = words.indexOf('*');
   return place < 0 || isPackageScript(command.words[place]?.text ?? '', root);
+}
+
+/** Returns whether package.json in the root folder of the workspace has a script with this name. Never throws. */
+function isPackageScript(name: string, root: string): boolean {
+  try {
+    const file = path.join(root, 'package.json');
+    const stats = statSync(file);
+    if (!stats.isFile() || stats.size > MAX_PACKAGE_BYTES) return false;
+    const manifest: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    const scripts = isObject(manifest) ? manifest['scripts'] : undefined;
+    return isObject(scripts) && Object.hasOwn(scripts, name) && typeof scripts[name] === 'string';
+  } catch {
+    // The file does not exist or is not valid JSON.
+    return false;
+  }
 }
 
 /**

@@ -82,7 +82,9 @@ function filesIn(
   const read = readOptions(words, known);
   if (!read) return undefined;
   const { operands } = read;
-  const values = read.values.flatMap(({ name, value }) => (texts.includes(name) ? [] : [value]));
+  const values = read.given.flatMap(({ name, value }) =>
+    value === undefined || texts.includes(name) ? [] : [value],
+  );
   if (!values.every((value) => VALUE.test(value))) return undefined;
   if (!operands.every((operand) => OPERAND.test(operand))) return undefined;
   if (words.some((word) => refused.includes(word))) return undefined;

@@ -10,6 +10,7 @@
  * list may be used to deny the line, but never to allow it.
  */
 import { hidesCommand, isPlainAssignment, setsVariables } from './builtins.ts';
+import { setOf } from './read-options.ts';
 import type { SimpleCommand, Word } from './simple-command.ts';
 import { unwrap } from './wrappers.ts';
 
@@ -47,9 +48,9 @@ const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/;
  */
 const JOINED = /[^ \t\n]\\\n/;
 /** Reserved words that are followed by a command or by nothing. */
-const KEYWORDS = new Set('if then else elif fi while until do done ! { }'.split(' '));
+const KEYWORDS = setOf('if then else elif fi while until do done ! { }');
 /** Reserved words that have their own grammar or set variables. They are not supported. */
-const UNSUPPORTED = new Set(['for', 'select', 'case', 'esac', 'function', 'coproc', '[[', ']]']);
+const UNSUPPORTED = setOf('for select case esac function coproc [[ ]]');
 const HARMLESS_TARGET = new Set(['/dev/null', '/dev/stdout', '/dev/stderr']);
 
 /** The results so far. */

@@ -10,9 +10,9 @@
  * the program.
  */
 import { parseCommandLine } from './parse.ts';
-import type { SimpleCommand } from './simple-command.ts';
+import { literalTexts, type SimpleCommand } from './simple-command.ts';
 import { gitReading } from './read-only-git.ts';
-import { readOptions, wordsIn, type KnownOptions } from './read-options.ts';
+import { readOptions, setOf, type KnownOptions } from './read-options.ts';
 
 export interface ReadOnlyCommand {
   readonly program: string;
@@ -53,103 +53,67 @@ const VERSIONS: Readonly<Record<string, readonly string[]>> = {
   git: ['--version'],
 };
 
-const FILTERS = new Set(['cat', 'head', 'tail', 'wc', 'grep']);
+const FILTERS = setOf('cat head tail wc grep');
 const NOTHING: Reading = { operands: [], readsFolders: false };
 
 const ENDS: KnownOptions = {
-  flags: 'qv',
-  valued: 'nc',
-  long: ['--quiet', '--silent', '--verbose'],
-  longValued: ['--lines', '--bytes'],
+  short: 'qvn:c:',
+  long: '--quiet --silent --verbose --lines: --bytes:',
   other: /^-\d+$/,
 };
 
 export const GREP: KnownOptions = {
-  flags: 'EFGPivwxcLlnHhoqsrab',
-  valued: 'ABCme',
-  long: wordsIn(
-    '--recursive --line-number --ignore-case --count --files-with-matches --files-without-match --fixed-strings ' +
-      '--extended-regexp --perl-regexp --basic-regexp --word-regexp --line-regexp --invert-match --only-matching ' +
-      '--no-filename --with-filename --no-messages --quiet --text --byte-offset',
-  ),
-  optional: ['--color', '--colour'],
-  longValued: wordsIn(
-    '--include --exclude --exclude-dir --max-count --context --after-context --before-context --regexp --binary-files',
-  ),
+  short: 'EFGPivwxcLlnHhoqsrabA:B:C:m:e:',
+  long: `--recursive --line-number --ignore-case --count --files-with-matches --files-without-match
+    --fixed-strings --extended-regexp --perl-regexp --basic-regexp --word-regexp --line-regexp --invert-match
+    --only-matching --no-filename --with-filename --no-messages --quiet --text --byte-offset --color::
+    --colour:: --include: --exclude: --exclude-dir: --max-count: --context: --after-context: --before-context:
+    --regexp: --binary-files:`,
   other: /^-\d+$/,
 };
 
 export const RG: KnownOptions = {
-  flags: 'nNilcwvFSsoHIUPx',
-  valued: 'ABCmegtTMd',
-  long: wordsIn(
-    '--line-number --no-line-number --ignore-case --smart-case --case-sensitive --count --count-matches ' +
-      '--files-with-matches --files-without-match --fixed-strings --word-regexp --line-regexp --invert-match ' +
-      '--only-matching --no-heading --heading --with-filename --no-filename --hidden --no-ignore --no-ignore-vcs ' +
-      '--multiline --multiline-dotall --pcre2 --json --stats --trim --column --vimgrep --files --type-list ' +
-      '--no-messages --no-config',
-  ),
-  longValued: wordsIn(
-    '--after-context --before-context --context --max-count --regexp --glob --iglob --type --type-not --max-depth ' +
-      '--max-columns --color --sort',
-  ),
+  short: 'nNilcwvFSsoHIUPxA:B:C:m:e:g:t:T:M:d:',
+  long: `--line-number --no-line-number --ignore-case --smart-case --case-sensitive --count --count-matches
+    --files-with-matches --files-without-match --fixed-strings --word-regexp --line-regexp --invert-match
+    --only-matching --no-heading --heading --with-filename --no-filename --hidden --no-ignore --no-ignore-vcs
+    --multiline --multiline-dotall --pcre2 --json --stats --trim --column --vimgrep --files --type-list
+    --no-messages --no-config --after-context: --before-context: --context: --max-count: --regexp: --glob:
+    --iglob: --type: --type-not: --max-depth: --max-columns: --color: --sort:`,
 };
 
 /** Words of a `find` expression that take no value. None of the actions changes files or runs a program. */
-const FIND_FLAGS = new Set(
-  wordsIn(
-    '-print -print0 -ls -prune -quit -not -o -or -a -and ! ( ) -empty -xdev -mount -depth -daystart -readable ' +
-      '-writable -executable -true -false -nouser -nogroup',
-  ),
-);
-const FIND_VALUED = new Set(
-  wordsIn(
-    '-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -maxdepth -mindepth -size ' +
-      '-mtime -mmin -ctime -cmin -atime -amin -perm -user -group -uid -gid -links -inum -printf',
-  ),
-);
+const FIND_FLAGS =
+  setOf(`-print -print0 -ls -prune -quit -not -o -or -a -and ! ( ) -empty -xdev -mount -depth -daystart
+  -readable -writable -executable -true -false -nouser -nogroup`);
+const FIND_VALUED =
+  setOf(`-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -maxdepth -mindepth
+  -size -mtime -mmin -ctime -cmin -atime -amin -perm -user -group -uid -gid -links -inum -printf`);
 
 const COMMANDS: Readonly<Record<string, Reader>> = {
-  pwd: (args) => (plain({ flags: 'LP' })(args)?.readsInput === true ? NOTHING : undefined),
-  cat: plain({ flags: 'nbsvetAET', long: ['--number', '--number-nonblank'] }),
+  pwd: (args) => (plain({ short: 'LP' })(args)?.readsInput === true ? NOTHING : undefined),
+  cat: plain({ short: 'nbsvetAET', long: '--number --number-nonblank' }),
   head: plain(ENDS),
   tail: plain(ENDS),
-  wc: plain({ flags: 'clwmL', long: ['--lines', '--words', '--bytes', '--chars'] }),
-  file: plain({
-    flags: 'bik',
-    long: ['--brief', '--mime', '--mime-type', '--mime-encoding', '--keep-going'],
-  }),
-  stat: plain({
-    flags: 't',
-    valued: 'c',
-    long: ['--terse'],
-    longValued: ['--format', '--printf'],
-  }),
+  wc: plain({ short: 'clwmL', long: '--lines --words --bytes --chars' }),
+  file: plain({ short: 'bik', long: '--brief --mime --mime-type --mime-encoding --keep-going' }),
+  stat: plain({ short: 'tc:', long: '--terse --format: --printf:' }),
   ls: folders({
-    flags: 'aAlhFtrSR1dpgisnmBbcuvxXCoG',
-    long: wordsIn(
-      '--all --almost-all --human-readable --recursive --reverse --size --directory --classify --full-time ' +
-        '--group-directories-first --inode --numeric-uid-gid --no-group',
-    ),
-    optional: ['--color'],
-    longValued: ['--sort', '--time', '--time-style'],
+    short: 'aAlhFtrSR1dpgisnmBbcuvxXCoG',
+    long: `--all --almost-all --human-readable --recursive --reverse --size --directory --classify --full-time
+      --group-directories-first --inode --numeric-uid-gid --no-group --color:: --sort: --time: --time-style:`,
   }),
   du: folders({
-    flags: 'ahsckmbx',
-    valued: 'd',
-    long: wordsIn(
-      '--all --human-readable --summarize --total --apparent-size --bytes --one-file-system',
-    ),
-    longValued: ['--max-depth', '--exclude'],
+    short: 'ahsckmbxd:',
+    long: `--all --human-readable --summarize --total --apparent-size --bytes --one-file-system --max-depth:
+      --exclude:`,
   }),
   grep: search(GREP, ['-r', '--recursive']),
   rg: search(RG),
   find,
   git(args) {
-    const found = gitReading(args);
-    if (!found) return undefined;
-    const { operands, comparesFiles } = found;
-    return { operands, readsFolders: true, git: { comparesFiles } };
+    const git = gitReading(args);
+    return git && { operands: git.operands, readsFolders: true, git };
   },
 };
 
@@ -166,9 +130,8 @@ export function readOnlyCommands(line: string): readonly ReadOnlyCommand[] | und
   // In bash, an empty command in a pipeline is a syntax error. The parser skips it.
   if (commands.length !== unquoted.split('|').length) return undefined;
   const found: ReadOnlyCommand[] = [];
-  for (const { words: parsed, assigns } of commands) {
-    if (assigns || !parsed.every(({ literal }) => literal)) return undefined;
-    const [program = '', ...args] = parsed.map(({ text }) => text);
+  for (const command of commands) {
+    const [program = '', ...args] = literalTexts(command) ?? [];
     const reading = readingOf(program, args);
     if (!reading) return undefined;
     found.push({ program, ...reading });
@@ -177,9 +140,8 @@ export function readOnlyCommands(line: string): readonly ReadOnlyCommand[] | und
 }
 
 /** Returns whether the command is one of FILTERS and reads only its standard input, such as `tail -5` after a pipe. */
-export function readsOnlyInput({ words: all, assigns }: SimpleCommand): boolean {
-  if (assigns || !all.every(({ literal }) => literal)) return false;
-  const [program = '', ...args] = all.map(({ text }) => text);
+export function readsOnlyInput(command: SimpleCommand): boolean {
+  const [program = '', ...args] = literalTexts(command) ?? [];
   const reading = FILTERS.has(program) ? readingOf(program, args) : undefined;
   return reading?.readsInput === true && !reading.readsFolders;
 }
@@ -217,15 +179,16 @@ function search(known: KnownOptions, recursive?: readonly string[]): Reader {
   return (args) => {
     const read = readOptions(args, known);
     if (!read) return undefined;
-    const { names, operands, separate } = read;
-    const hasPattern = ['-e', '--regexp', '--files', '--type-list'].some((name) => names.has(name));
+    const { given, operands, separate } = read;
+    const hasOne = (names: readonly string[]) => given.some(({ name }) => names.includes(name));
+    const hasPattern = hasOne(['-e', '--regexp', '--files', '--type-list']);
     // In some versions of a program, an option does not take the next word as its value, for example -C of grep. Then
     // this word is the pattern, and all operands may be files.
     const isPattern = !hasPattern && separate.length === 0;
     return {
       readsInput: operands.length === (hasPattern ? 0 : 1),
       operands: isPattern ? operands.slice(1) : [...operands, ...separate],
-      readsFolders: !recursive || recursive.some((name) => names.has(name)),
+      readsFolders: !recursive || hasOne(recursive),
     };
   };
 }

@@ -3,80 +3,54 @@
  * `--output` writes a file, `--ext-diff`, `--textconv` and `--show-signature` run programs, and `--no-index` reads
  * files outside the repository. git-settings.ts checks which programs the configuration of a repository could run.
  */
-import { readOptions, wordsIn, type KnownOptions, type ReadOptions } from './read-options.ts';
+import { readOptions, setOf, type GivenOption, type KnownOptions } from './read-options.ts';
 
 const DIFF = {
-  flags: 'pusbwzRW',
-  valued: 'SG',
-  long: wordsIn(
-    '--stat --shortstat --numstat --summary --compact-summary --name-only --name-status --raw --patch --no-patch ' +
-      '--cached --staged --merge-base --ignore-all-space --ignore-space-change --ignore-blank-lines --no-color ' +
-      '--no-ext-diff --no-textconv --no-renames --minimal --patience --histogram --function-context --no-prefix ' +
-      '--exit-code --quiet --check --full-index --text --patch-with-stat --pickaxe-regex --pickaxe-all',
-  ),
-  optional: wordsIn(
-    '--color --word-diff --color-words --find-renames --find-copies --stat --abbrev --unified',
-  ),
-  longValued: wordsIn('--diff-filter --diff-algorithm --inter-hunk-context'),
+  short: 'pusbwzRWS:G:',
+  long: `--shortstat --numstat --summary --compact-summary --name-only --name-status --raw --patch --no-patch
+    --cached --staged --merge-base --ignore-all-space --ignore-space-change --ignore-blank-lines --no-color
+    --no-ext-diff --no-textconv --no-renames --minimal --patience --histogram --function-context --no-prefix
+    --exit-code --quiet --check --full-index --text --patch-with-stat --pickaxe-regex --pickaxe-all --color::
+    --word-diff:: --color-words:: --find-renames:: --find-copies:: --stat:: --abbrev:: --unified::
+    --diff-filter: --diff-algorithm: --inter-hunk-context:`,
 } satisfies KnownOptions;
 
 /** The option `-U`. Its value must be in the same word. */
 const CONTEXT = /^-U\d+$/;
 
 const LOG: KnownOptions = {
-  flags: `${DIFF.flags}iEFmc`,
-  valued: `${DIFF.valued}n`,
-  long: [
-    ...DIFF.long,
-    ...wordsIn(
-      '--oneline --graph --all --merges --no-merges --first-parent --reverse --follow --abbrev-commit --no-decorate ' +
-        '--regexp-ignore-case --extended-regexp --fixed-strings --all-match --invert-grep --topo-order --date-order ' +
-        '--no-abbrev-commit --left-right --cherry-pick --cherry-mark --no-mailmap --no-notes --full-history ' +
-        '--simplify-merges --ancestry-path --parents --children --boundary --relative-date --source',
-    ),
-  ],
-  optional: [
-    ...DIFF.optional,
-    ...wordsIn('--decorate --branches --tags --remotes --format --pretty'),
-  ],
-  longValued: [
-    ...DIFF.longValued,
-    ...wordsIn(
-      '--max-count --skip --since --until --after --before --author --committer --grep --date',
-    ),
-  ],
+  short: `${DIFF.short}iEFmcn:`,
+  long: `${DIFF.long} --oneline --graph --all --merges --no-merges --first-parent --reverse --follow
+    --abbrev-commit --no-decorate --regexp-ignore-case --extended-regexp --fixed-strings --all-match
+    --invert-grep --topo-order --date-order --no-abbrev-commit --left-right --cherry-pick --cherry-mark
+    --no-mailmap --no-notes --full-history --simplify-merges --ancestry-path --parents --children --boundary
+    --relative-date --source --decorate:: --branches:: --tags:: --remotes:: --format:: --pretty:: --max-count:
+    --skip: --since: --until: --after: --before: --author: --committer: --grep: --date:`,
   other: /^-(?:U?\d+)$/,
 };
 
 const SUBCOMMANDS: Readonly<Record<string, KnownOptions>> = {
   status: {
-    flags: 'sbz',
-    long: wordsIn(
-      '--short --branch --long --show-stash --ahead-behind --no-ahead-behind --no-renames',
-    ),
-    optional: wordsIn('--porcelain --untracked-files --ignored'),
+    short: 'sbz',
+    long: `--short --branch --long --show-stash --ahead-behind --no-ahead-behind --no-renames --porcelain::
+      --untracked-files:: --ignored::`,
     other: /^-u(?:no|normal|all)?$/,
   },
   diff: { ...DIFF, other: CONTEXT },
   log: LOG,
   show: LOG,
   blame: {
-    flags: 'wlstefnpMC',
-    valued: 'L',
-    long: wordsIn('--porcelain --line-porcelain --show-name --show-number --show-email --root'),
-    optional: wordsIn('--abbrev'),
-    longValued: wordsIn('--date'),
+    short: 'wlstefnpMCL:',
+    long: '--porcelain --line-porcelain --show-name --show-number --show-email --root --abbrev:: --date:',
   },
   branch: {
-    flags: 'arv',
-    long: wordsIn('--list --all --remotes --verbose --show-current --no-color'),
-    optional: wordsIn('--color'),
-    longValued: wordsIn('--sort'),
+    short: 'arv',
+    long: '--list --all --remotes --verbose --show-current --no-color --color:: --sort:',
   },
 };
 
 /** The names of git's built-in log formats. A repository can define further names. */
-const FORMATS = new Set(wordsIn('oneline short medium full fuller reference email mboxrd raw'));
+const FORMATS = setOf('oneline short medium full fuller reference email mboxrd raw');
 const SORT_KEY = /^-?(?:refname|committerdate|authordate|creatordate)$/;
 
 export interface GitReading {
@@ -93,8 +67,9 @@ export function gitReading(args: readonly string[]): GitReading | undefined {
   const read = known && readOptions(rest, known);
   if (!read) return undefined;
   // Without --list, `git branch NAME` creates a branch.
-  if (name === 'branch' && read.operands.length > 0 && !read.names.has('--list')) return undefined;
-  if (!read.values.every(isHarmless)) return undefined;
+  const isList = name !== 'branch' || read.given.some((option) => option.name === '--list');
+  if (!isList && read.operands.length > 0) return undefined;
+  if (!read.given.every(isHarmless)) return undefined;
   // An operand that starts with a colon has a special meaning, for example `:(top)` or `:/`.
   if (read.operands.some((operand) => operand.startsWith(':'))) return undefined;
   const comparesFiles = name === 'status' || name === 'diff' || name === 'blame';
@@ -105,7 +80,8 @@ export function gitReading(args: readonly string[]): GitReading | undefined {
  * Returns whether git runs no program because of this value. `%G` in a format and the sort key `signature` verify
  * signatures with gpg, and `%(describe)` starts another git command.
  */
-function isHarmless({ name, value }: ReadOptions['values'][number]): boolean {
+function isHarmless({ name, value }: GivenOption): boolean {
+  if (value === undefined) return true;
   if (name === '--sort') return SORT_KEY.test(value);
   if (name !== '--format' && name !== '--pretty') return true;
   return FORMATS.has(value) || (value.includes('%') && !/%\W*G|%\W*\(/.test(value));

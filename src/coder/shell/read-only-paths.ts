@@ -19,7 +19,6 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
-  realpathSync,
   statSync,
   type Stats,
 } from 'node:fs';
@@ -28,6 +27,7 @@ import path from 'node:path';
 import { homeFolder } from '../../base/system/index.ts';
 import { SandboxUnavailable } from './sandbox-unavailable.ts';
 import { isInside } from '../files/path-rules.ts';
+import { realOf } from './workspace-path.ts';
 
 const NAMES: readonly string[] = ['.git', '.parley'];
 /** Limits of the search for nested repositories. */
@@ -229,15 +229,6 @@ function statsOf(file: string): Stats | undefined {
     return lstatSync(file);
   } catch {
     // The file does not exist, or its parent is not a folder.
-    return undefined;
-  }
-}
-
-function realOf(file: string): string | undefined {
-  try {
-    return realpathSync(file);
-  } catch {
-    // The target of the link does not exist.
     return undefined;
   }
 }

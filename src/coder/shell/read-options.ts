@@ -6,62 +6,90 @@
  * after `--` may start with `-`. The caller checks the values in `separate` as if they were operands.
  */
 
+/** The options of a program, in the notation of the program getopt. */
 export interface KnownOptions {
-  /** Single-letter options without a value. */
-  readonly flags?: string;
-  /** Single-letter options with a value. */
-  readonly valued?: string;
+  /** Single-letter options. An option with `:` has a value, which is the rest of the word or the next word. */
+  readonly short?: string;
   /**
-   * Long options without a value. An option with one `-`, such as `-a` or `-watch`, can be listed here or in
-   * `longValued` if the program does not read each letter of `-abc` as an option. The option must be a word of its own.
+   * Long options, separated by white space. An option with `:` has a value, which follows `=` or is the next word. The value
+   * of an option with `::`, if there is one, follows `=`. An option with one `-`, such as `-a` or `-watch`, can be
+   * listed here if the program does not read each letter of `-abc` as an option. The option must be a word of its own.
    */
-  readonly long?: readonly string[];
-  /** Long options whose value, if there is one, follows `=`. */
-  readonly optional?: readonly string[];
-  /** Long options with a value, which follows `=` or is the next word. */
-  readonly longValued?: readonly string[];
+  readonly long?: string;
   /** Other words that are options, for example `-20` of `head`. */
   readonly other?: RegExp;
+}
+
+export interface GivenOption {
+  /** The name, for example `-n` or `--max-args`. */
+  readonly name: string;
+  readonly value?: string | undefined;
+  /** True if the value is the next word. */
+  readonly separate?: boolean;
 }
 
 export interface ReadOptions {
   /** The words that are neither options nor values of options. */
   readonly operands: readonly string[];
-  /** The names of the options, for example `-r` and `--include`. */
-  readonly names: ReadonlySet<string>;
-  /** The values of the options. */
-  readonly values: readonly { readonly name: string; readonly value: string }[];
+  readonly given: readonly GivenOption[];
   /** Those of the values that are words of their own, as in `-o value`. */
   readonly separate: readonly string[];
 }
 
-/** Splits a text at each space. */
+/** Splits a text at white space. */
 export function wordsIn(text: string): string[] {
-  return text.split(' ');
+  return text.split(/\s+/);
+}
+
+/** Returns the set of the words in a text. */
+export function setOf(text: string): ReadonlySet<string> {
+  return new Set(wordsIn(text));
+}
+
+/**
+ * Returns a function that returns the options in a word that starts with `-`, or undefined if an option is unknown or
+ * must not have a value. `next` is the word after it, or undefined at the end of the command.
+ */
+export function optionReader({ short = '', long = '' }: KnownOptions) {
+  const parse = (texts: Iterable<RegExpMatchArray>) =>
+    new Map(Array.from(texts, ([, name = '', colons = '']): [string, string] => [name, colons]));
+  const letters = parse(short.matchAll(/(.)(:*)/g));
+  const words = parse(long.matchAll(/([^\s:]+)(:*)/g));
+  return (word: string, next: string | undefined): GivenOption[] | undefined => {
+    if (word.startsWith('--') || words.has(word)) {
+      const equals = word.indexOf('=');
+      const name = equals < 0 ? word : word.slice(0, equals);
+      const value = equals < 0 ? undefined : word.slice(equals + 1);
+      const colons = words.get(name);
+      if (colons === undefined || (colons === '' && value !== undefined)) return undefined;
+      const isNext = colons === ':' && value === undefined;
+      return [isNext ? { name, value: next, separate: true } : { name, value }];
+    }
+    const given: GivenOption[] = [];
+    for (let at = 1; at < word.length; at++) {
+      const name = `-${word[at]!}`;
+      const colons = letters.get(word[at]!);
+      if (colons === undefined) return undefined;
+      if (colons === '') {
+        given.push({ name });
+        continue;
+      }
+      const value = word.slice(at + 1);
+      return [...given, value === '' ? { name, value: next, separate: true } : { name, value }];
+    }
+    return given;
+  };
 }
 
 /**
  * Returns the options and operands of a command. Returns undefined if an option is unknown, lacks its value or must not
  * have one. Also returns undefined if a value in `separate` or a word after `--` starts with `-`.
  */
-export function readOptions(
-  args: readonly string[],
-  { flags = '', valued = '', long = [], optional = [], longValued = [], other }: KnownOptions,
-): ReadOptions | undefined {
+export function readOptions(args: readonly string[], known: KnownOptions): ReadOptions | undefined {
+  const optionsIn = optionReader(known);
   const operands: string[] = [];
-  const names = new Set<string>();
-  const values: { name: string; value: string }[] = [];
+  const given: GivenOption[] = [];
   const separate: string[] = [];
-  const keep = (name: string, value?: string): void => {
-    names.add(name);
-    if (value !== undefined) values.push({ name, value });
-  };
-  const keepNext = (name: string, next: string | undefined): boolean => {
-    if (next === undefined || next.startsWith('-')) return false;
-    separate.push(next);
-    keep(name, next);
-    return true;
-  };
   for (let index = 0; index < args.length; index++) {
     const word = args[index]!;
     if (word === '--') {
@@ -70,32 +98,18 @@ export function readOptions(
       operands.push(...rest);
       break;
     }
-    if (other?.test(word) === true) keep(word);
+    if (known.other?.test(word) === true) given.push({ name: word });
     else if (!word.startsWith('-') || word === '-') operands.push(word);
-    else if (word.startsWith('--') || long.includes(word) || longValued.includes(word)) {
-      const equals = word.indexOf('=');
-      const name = equals < 0 ? word : word.slice(0, equals);
-      const given = equals < 0 ? undefined : word.slice(equals + 1);
-      if (longValued.includes(name)) {
-        if (given !== undefined) keep(name, given);
-        else if (!keepNext(name, args[++index])) return undefined;
-      } else if (optional.includes(name)) keep(name, given);
-      else if (long.includes(name) && given === undefined) keep(name);
-      else return undefined;
-    } else {
-      for (let letter = 1; letter < word.length; letter++) {
-        const name = `-${word[letter]!}`;
-        if (flags.includes(word[letter]!)) {
-          keep(name);
-          continue;
-        }
-        if (!valued.includes(word[letter]!)) return undefined;
-        const value = word.slice(letter + 1);
-        if (value !== '') keep(name, value);
-        else if (!keepNext(name, args[++index])) return undefined;
-        break;
-      }
+    else {
+      const found = optionsIn(word, args[index + 1]);
+      if (!found) return undefined;
+      given.push(...found);
+      const last = found.at(-1);
+      if (!last?.separate) continue;
+      if (last.value === undefined || last.value.startsWith('-')) return undefined;
+      separate.push(last.value);
+      index++;
     }
   }
-  return { operands, names, values, separate };
+  return { operands, given, separate };
 }

@@ -15,3 +15,9 @@ export interface SimpleCommand {
   /** True if the command may read the output of another command of the line, as after `|`. Default: false. */
   readonly piped?: boolean;
 }
+
+/** Returns the texts of the words, or undefined if the command sets variables or a word contains an expansion. */
+export function literalTexts({ words, assigns }: SimpleCommand): string[] | undefined {
+  if (assigns || !words.every(({ literal }) => literal)) return undefined;
+  return words.map(({ text }) => text);
+}

@@ -1,6 +1,6 @@
 /** Finds the commands that a simple command would run, if it is a program that runs other programs. */
 import { isHarmlessOption, isPlainAssignment, isScriptFile } from './builtins.ts';
-import type { KnownOptions } from './read-options.ts';
+import { optionReader, type GivenOption, type KnownOptions } from './read-options.ts';
 import type { SimpleCommand, Word } from './simple-command.ts';
 
 export interface Inner {
@@ -11,52 +11,40 @@ export interface Inner {
   readonly problem?: string;
 }
 
-interface Options extends Omit<KnownOptions, 'other'> {
+interface Options extends KnownOptions {
   /** The number of operands before the command. */
   readonly operands?: number;
 }
 
 /** Programs whose options are followed by a command. A command with other options cannot be checked. */
 const PREFIXES: Readonly<Record<string, Options>> = {
-  sudo: { flags: 'AbEHknPS', valued: 'CDghpRTuU' },
-  doas: { flags: 'n', valued: 'Cu' },
-  env: {
-    flags: 'i0v',
-    valued: 'uC',
-    long: ['--ignore-environment', '--null', '--debug'],
-    longValued: ['--unset', '--chdir'],
-  },
-  nice: { valued: 'n', longValued: ['--adjustment'] },
-  ionice: { flags: 't', valued: 'cn' },
+  sudo: { short: 'AbEHknPSC:D:g:h:p:R:T:u:U:' },
+  doas: { short: 'nC:u:' },
+  env: { short: 'i0vu:C:', long: '--ignore-environment --null --debug --unset: --chdir:' },
+  nice: { short: 'n:', long: '--adjustment:' },
+  ionice: { short: 'tc:n:' },
   nohup: {},
-  setsid: { flags: 'cfw', long: ['--ctty', '--fork', '--wait'] },
-  time: { flags: 'pv', valued: 'fo' },
-  command: { flags: 'p' },
+  setsid: { short: 'cfw', long: '--ctty --fork --wait' },
+  time: { short: 'pvf:o:' },
+  command: { short: 'p' },
   builtin: {},
-  exec: { flags: 'cl', valued: 'a' },
+  exec: { short: 'cla:' },
   timeout: {
-    flags: 'v',
-    valued: 'ks',
-    long: ['--foreground', '--preserve-status', '--verbose'],
-    longValued: ['--kill-after', '--signal'],
+    short: 'vk:s:',
+    long: '--foreground --preserve-status --verbose --kill-after: --signal:',
     operands: 1,
   },
-  stdbuf: { valued: 'ioe', longValued: ['--input', '--output', '--error'] },
-  chroot: { longValued: ['--userspec', '--groups'], operands: 1 },
+  stdbuf: { short: 'i:o:e:', long: '--input: --output: --error:' },
+  chroot: { long: '--userspec: --groups:', operands: 1 },
   busybox: {},
   // Without a command, `arch` prints the name of the processor. On macOS, it runs a command.
   arch: {},
-  xcrun: {
-    long: ['--show-sdk-path', '--show-sdk-version'],
-    longValued: ['--sdk', '--toolchain'],
-  },
-  flock: { flags: 'sxneFu', valued: 'wE', operands: 1 },
+  xcrun: { long: '--show-sdk-path --show-sdk-version --sdk: --toolchain:' },
+  flock: { short: 'sxneFuw:E:', operands: 1 },
   xargs: {
-    flags: '0rtpxo',
-    valued: 'nPIdLsaE',
-    long: ['--null', '--no-run-if-empty', '--verbose', '--exit', '--interactive', '--open-tty'],
-    optional: ['--replace', '--max-lines'],
-    longValued: ['--max-args', '--max-procs', '--delimiter', '--arg-file'],
+    short: '0rtpxon:P:I:d:L:s:a:E:',
+    long: `--null --no-run-if-empty --verbose --exit --interactive --open-tty --replace:: --max-lines::
+      --max-args: --max-procs: --delimiter: --arg-file:`,
   },
 };
 
@@ -120,7 +108,8 @@ export function programName(path: string): string {
   return baseName(path).toLowerCase().replace(GNU, '');
 }
 
-function baseName(path: string): string {
+/** Returns the name of a program without its path. */
+export function baseName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
@@ -161,12 +150,6 @@ export function unwrap({ words }: SimpleCommand): Inner {
   return { commands: [{ words: rest, assigns }], ...(unclear && { problem }) };
 }
 
-interface GivenOption {
-  /** The name, for example `-n` or `--max-args`. */
-  readonly name: string;
-  readonly value?: string | undefined;
-}
-
 interface ReadOptions {
   /** The index of the first operand. */
   readonly first: number;
@@ -175,34 +158,17 @@ interface ReadOptions {
 
 /** Returns the options of a command, or undefined if an option is unknown or contains an expansion. */
 function optionsOf(words: readonly Word[], options: Options): ReadOptions | undefined {
-  const { flags = '', valued = '', long = [], optional = [], longValued = [] } = options;
+  const optionsIn = optionReader(options);
   const given: GivenOption[] = [];
   let index = 1;
   for (; index < words.length; index++) {
     const { text, literal } = words[index]!;
     if (text === '--') return { first: index + 1, given };
     if (!/^[-+]./.test(text)) break;
-    if (!literal || text.startsWith('+')) return undefined;
-    if (text.startsWith('--')) {
-      const equals = text.indexOf('=');
-      const name = equals < 0 ? text : text.slice(0, equals);
-      const value = equals < 0 ? undefined : text.slice(equals + 1);
-      if (longValued.includes(name)) given.push({ name, value: value ?? words[++index]?.text });
-      else if (optional.includes(name)) given.push({ name, value });
-      else if (long.includes(text)) given.push({ name });
-      else return undefined;
-      continue;
-    }
-    for (let letter = 1; letter < text.length; letter++) {
-      const name = `-${text[letter]!}`;
-      if (flags.includes(text[letter]!)) {
-        given.push({ name });
-        continue;
-      }
-      if (!valued.includes(text[letter]!)) return undefined;
-      given.push({ name, value: text.slice(letter + 1) || words[++index]?.text });
-      break;
-    }
+    const found = literal && text.startsWith('-') && optionsIn(text, words[index + 1]?.text);
+    if (!found) return undefined;
+    given.push(...found);
+    if (found.at(-1)!.separate) index++;
   }
   return { first: index, given };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEvent } from '../../agent/index.ts';
-import { HelperSpeech } from './helper-speech.ts';
+import { HelperSpeech } from './speech.ts';
 
 test('of a long text, only the end is kept while it arrives', () => {
   const speech = new HelperSpeech({ agent: 'helper', parentToolCallId: 'c' }, 'model');

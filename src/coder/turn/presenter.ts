@@ -3,8 +3,8 @@
  * contains its kind. An execution of a task may use several presenters. For example, it uses a new one after a command
  * has run while the turn waited for an answer.
  *
- * - Text and thoughts are collected before they are sent (speech.ts). helper-speech.ts handles the text and thoughts of
- *   helpers, which are the subagents of the `task` tool.
+ * - Text and thoughts are collected before they are sent (speech.ts), also those of helpers, which are the subagents of
+ *   the `task` tool.
  * - A call is sent in full each time it changes: PENDING when it needs approval, waits for earlier calls or begins,
  *   EXECUTING with its output, then SUCCEEDED, FAILED or CANCELLED.
  */
@@ -41,8 +41,7 @@ import { MODEL_KEY } from '../session/session-model.ts';
 import { sessionStatus } from '../session/session-status.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
 import { fullReason, publicCode, publicReason } from '../session/failure.ts';
-import { HelperSpeech } from './helper-speech.ts';
-import { AnswerText } from './answer-text.ts';
+import { AnswerText, missingUpdates } from './answer-text.ts';
 import { CallStates } from './call-states.ts';
 import {
   announced,
@@ -54,9 +53,7 @@ import {
   UNKNOWN,
   unreported,
 } from './call-updates.ts';
-import { missingUpdates } from './missing-updates.ts';
-import { ShownImages } from './shown-images.ts';
-import { Speech, type Utterance } from './speech.ts';
+import { HelperSpeech, ShownImages, Speech, type Utterance } from './speech.ts';
 
 /** Maximum number of characters of a running call's output. Only the end of a longer output is shown. */
 const MAX_LIVE = 8 * 1024;

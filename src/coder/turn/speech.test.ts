@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { createEvent, type ContentPart, type Event } from '../../agent/index.ts';
 import { readMessage } from '../../protocol/development-tool/index.ts';
-import { ShownImages } from './shown-images.ts';
-import { Speech, type Utterance } from './speech.ts';
+import { ShownImages, Speech, type Utterance } from './speech.ts';
 
 function piece(...parts: ContentPart[]): Event {
   const content = { role: 'model', parts } as const;

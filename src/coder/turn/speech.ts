@@ -1,5 +1,5 @@
 /**
- * Collects the text and the thoughts that the agent streams, until they are sent.
+ * Collects the text and the thoughts that the agent and its helpers stream, until they are sent.
  *
  * - Text is collected for about a tenth of a second. Smaller pieces would fill the task's history, because each piece
  *   stays there as a message. While more text may follow, the last character is held back for a short time. So there is
@@ -8,11 +8,17 @@
  *   thinks: a piece is sent after THOUGHT_MS, or when it has GATHER_CHARS characters. Each piece after the first one
  *   `continues` the thought, so that clients show one thought, even if the model sends one token at a time.
  */
-import { contentText, isFinalResponse, type Event } from '../../agent/index.ts';
+import {
+  contentText,
+  isFinalResponse,
+  type Content,
+  type ContentPart,
+  type Event,
+} from '../../agent/index.ts';
 import { splitLast } from '../../base/index.ts';
-import type { AgentThought } from '../../protocol/development-tool/index.ts';
+import { toA2AParts } from '../../bridge/index.ts';
+import type { AgentThought, HelperMark } from '../../protocol/development-tool/index.ts';
 import type { Part } from '../../protocol/index.ts';
-import type { ShownImages } from './shown-images.ts';
 
 /** Collected text is sent after GATHER_MS, or when it has GATHER_CHARS characters. */
 const GATHER_MS = 100;
@@ -182,4 +188,87 @@ export function thoughtOf(text: string): AgentThought {
     subject: first.length > 80 ? `${first.slice(0, 79)}…` : first,
     description: text.trim(),
   };
+}
+
+/** Maximum number of characters of a helper's streamed text that are kept. */
+const MAX_TEXT = 16 * 1024;
+
+/**
+ * The text and the thoughts of a helper, as they are shown in the caller's turn.
+ *
+ * A helper's text is never sent as text of the answer, because clients would show it as the agent's own answer. While
+ * the text is streamed, it is shown as the output of the `task` call. The helper's last answer is also the result of
+ * this call. Text that accompanies calls is sent as a thought when it is complete.
+ */
+export class HelperSpeech {
+  readonly mark: Required<HelperMark>;
+  /** The model that the helper uses. */
+  model: string;
+  #thought = '';
+  #text = '';
+
+  constructor(mark: Required<HelperMark>, model: string) {
+    this.mark = mark;
+    this.model = model;
+  }
+
+  /** Processes an event. Returns the thoughts that are now complete, and the end of the text that is being streamed. */
+  hear(event: Event): { readonly thoughts: readonly AgentThought[]; readonly text: string } {
+    const { content, partial, metadata } = event;
+    if (typeof metadata?.['model'] === 'string') this.model = metadata['model'];
+    const thoughts: AgentThought[] = [];
+    for (const part of partial === true ? (content?.parts ?? []) : []) {
+      if (part.kind === 'thought') this.#thought += part.text;
+      else if (part.kind === 'text') {
+        thoughts.push(...this.#endThought());
+        this.#text += part.text;
+        // The text is limited, because all of it is shown again with each piece.
+        if (this.#text.length > MAX_TEXT) this.#text = this.#text.slice(-MAX_TEXT / 2);
+      }
+    }
+    const text = this.#text;
+    if (partial === true) return { thoughts, text };
+    thoughts.push(...this.#endThought());
+    const whole = contentText(content);
+    if (whole.trim() !== '' && !isFinalResponse(event)) thoughts.push(this.#marked(whole));
+    this.#text = '';
+    return { thoughts, text };
+  }
+
+  #endThought(): AgentThought[] {
+    const thought = this.#thought;
+    this.#thought = '';
+    return thought === '' ? [] : [this.#marked(thought)];
+  }
+
+  #marked(text: string): AgentThought {
+    return { ...thoughtOf(text), ...this.mark };
+  }
+}
+
+/** Maximum size of one image, and of all images of an execution, in characters of base64. */
+const MAX_IMAGE = 1024 * 1024;
+const MAX_IMAGES = 4 * 1024 * 1024;
+
+/**
+ * The images that one execution of a turn shows to clients. They come from tools or from the model.
+ *
+ * An image becomes a file part in the task's log. Every client that joins later reads this part, so the size of images
+ * is limited. A larger image is not shown, and clients see only the text beside it.
+ */
+export class ShownImages {
+  #left = MAX_IMAGES;
+
+  /** Returns the images among the parts that are small enough to be shown, as A2A parts. */
+  of(parts: Content['parts'] = []): Part[] {
+    return toA2AParts(parts.filter((part) => this.#fits(part)));
+  }
+
+  #fits(part: ContentPart): boolean {
+    if (part.kind !== 'blob' || !part.mediaType.startsWith('image/')) return false;
+    const { length } = part.data;
+    if (length > Math.min(MAX_IMAGE, this.#left)) return false;
+    this.#left -= length;
+    return true;
+  }
 }

@@ -1,5 +1,6 @@
 /**
- * Sends the requests of the inspector's page to the agent. The page itself may send requests only to its own server.
+ * The API that `parley inspect` offers to the inspector's page. It sends the requests of the page to the agent, because
+ * the page itself may send requests only to its own server.
  *
  * Only the origins that the person named on the command line are trusted: they may be in any network, and only they get
  * the headers that the person gave on the command line. Requests to another origin, for example one in the agent's
@@ -7,10 +8,11 @@
  * If the agent is on this machine, the origin may be on this machine too.
  */
 import * as z from 'zod';
-import { reasonOf, rootCause } from '../../base/index.ts';
+import { isObject, reasonOf, rootCause } from '../../base/index.ts';
 import { AddressError, fetchNamedBy } from '../../base/net/index.ts';
 import { type AgentCheck, type CheckedAgent, checkInterface } from '../../client/checks/index.ts';
 import { ConnectionError, hasOriginOf, interfaceUrl, isGrpc } from '../../client/index.ts';
+import { NO_STORE, type JsonRoute } from '../../http/index.ts';
 import { A2AError, AgentInterface } from '../../protocol/index.ts';
 import type { RelayLine, RelayState } from './relay-format.ts';
 
@@ -18,6 +20,8 @@ import type { RelayLine, RelayState } from './relay-format.ts';
 const MAX_OPEN = 16;
 /** Maximum number of origins that the person can add. */
 const MAX_ORIGINS = 16;
+/** Maximum size of a request of the page. Such a request contains the request to the agent. */
+const MAX_BODY_BYTES = 4 * 2 ** 20;
 /** Maximum size of a response. */
 const MAX_BYTES = 64 * 2 ** 20;
 /** Maximum time until a response starts, and the maximum time without data after that. */
@@ -63,115 +67,141 @@ const EMPTY_CARD = {
   skills: [],
 };
 
-export class AgentRelay {
-  readonly url: string;
-  readonly #headers: Readonly<Record<string, string>>;
-  readonly #trusted: readonly string[];
-  readonly #agreed = new Set<string>();
-  readonly #guarded: typeof globalThis.fetch;
-  #open = 0;
+/** The routes of the API. Each needs the token of the person who started `parley inspect`. */
+export function inspectorRoutes({
+  url: address,
+  headers: own = {},
+  trustedOrigins = [],
+}: AgentRelayOptions): JsonRoute[] {
+  const trusted = [address, ...trustedOrigins];
+  const agreed = new Set<string>();
+  const guarded = fetchNamedBy(address, { timeoutMs: 0 });
+  let open = 0;
 
-  constructor({ url, headers = {}, trustedOrigins = [] }: AgentRelayOptions) {
-    this.url = url;
-    this.#headers = headers;
-    this.#trusted = [url, ...trustedOrigins];
-    this.#guarded = fetchNamedBy(url, { timeoutMs: 0 });
-  }
-
-  get state(): RelayState {
-    return {
-      url: this.url,
-      trusted: this.#trusted.map((address) => new URL(address).origin),
-      agreed: [...this.#agreed],
-      headers: Object.keys(this.#headers),
-    };
-  }
+  const state = (): RelayState => ({
+    url: address,
+    trusted: trusted.map((each) => new URL(each).origin),
+    agreed: [...agreed],
+    headers: Object.keys(own),
+  });
 
   /** Allows requests to an origin, because the person agrees. Such requests get no headers of the command line. */
-  agree(text: string): void {
+  function agree(text: unknown): void {
+    if (typeof text !== 'string') throw new A2AError('invalidParams', 'origin: must be a string');
     const url = URL.parse(text);
     if (!url || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`) {
       throw new A2AError('invalidParams', 'origin: must be an origin, such as https://api.example');
     }
-    if (!this.#agreed.has(url.origin) && this.#agreed.size >= MAX_ORIGINS) {
+    if (!agreed.has(url.origin) && agreed.size >= MAX_ORIGINS) {
       throw new A2AError('invalidParams', `origin: at most ${MAX_ORIGINS} origins can be added`);
     }
-    this.#agreed.add(url.origin);
+    agreed.add(url.origin);
   }
 
   /** Checks a gRPC interface of the agent. The page cannot do this, because a browser cannot use gRPC. */
-  async tryGrpc(body: unknown): Promise<AgentCheck> {
+  async function tryGrpc(body: unknown): Promise<AgentCheck> {
     const { interface: offer, cardUrl, headers } = parsed(TriedInterface, body);
-    if (!isGrpc(offer) || !hasOriginOf(this.#trusted, cardUrl)) {
+    if (!isGrpc(offer) || !hasOriginOf(trusted, cardUrl)) {
       throw new A2AError('invalidParams', 'interface: must be a gRPC interface of the agent');
     }
     const url = interfaceUrl(offer, cardUrl);
-    const trusted = url !== null && hasOriginOf(this.#trusted, url.href);
-    const allowed = trusted || this.#agreed.has(url?.origin ?? '');
+    const isTrusted = url !== null && hasOriginOf(trusted, url.href);
+    const isAllowed = isTrusted || agreed.has(url?.origin ?? '');
     const ended = new AbortController();
     const agent: CheckedAgent = {
-      address: this.url,
+      address,
       found: { url: cardUrl, card: { ...EMPTY_CARD, supportedInterfaces: [offer] } },
       optionsFor: () => {
-        if (!allowed) throw new ConnectionError('untrusted', 'the origin is not allowed');
+        if (!isAllowed) throw new ConnectionError('untrusted', 'the origin is not allowed');
         return {
-          headers: trusted ? Object.fromEntries(headersOf({ ...this.#headers, ...headers })) : {},
-          trustedOrigins: trusted ? [url.origin] : [],
+          headers: isTrusted ? Object.fromEntries(headersOf({ ...own, ...headers })) : {},
+          trustedOrigins: isTrusted ? [url.origin] : [],
           timeoutMs: TRY_MS,
           signal: ended.signal,
         };
       },
     };
-    this.#begin();
+    begin();
     try {
       return await checkInterface(agent, offer);
     } finally {
-      this.#open--;
+      open--;
       // Closes the connection.
       ended.abort();
     }
   }
 
   /** Counts a request that begins, or throws if there are too many. */
-  #begin(): void {
-    if (this.#open >= MAX_OPEN) {
+  function begin(): void {
+    if (open >= MAX_OPEN) {
       throw new A2AError('unavailable', `At most ${MAX_OPEN} requests can run at the same time`);
     }
-    this.#open++;
+    open++;
   }
 
   /**
    * Sends a request. Returns the lines of the answer, in the format of relay-format.ts. Throws an A2AError if the
    * request is invalid or not allowed, or if too many requests are running.
    */
-  send(body: unknown): AsyncIterable<string> {
-    const { method, url: text, body: content, headers: given } = parsed(RelayedRequest, body);
+  function send(sent: unknown): AsyncIterable<string> {
+    const { method, url: text, body, headers: given } = parsed(RelayedRequest, sent);
     const url = URL.parse(text);
     if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
       throw new A2AError('invalidParams', 'url: must be an http address without credentials');
     }
-    const trusted = hasOriginOf(this.#trusted, url.href);
-    if (!trusted && !this.#agreed.has(url.origin)) {
+    const isTrusted = hasOriginOf(trusted, url.href);
+    if (!isTrusted && !agreed.has(url.origin)) {
       throw new A2AError(
         'forbidden',
         `${url.origin} is not the agent's origin: agree to requests to it first`,
       );
     }
-    const headers = headersOf({ ...(trusted && this.#headers), ...given });
-    this.#begin();
-    const fetch = trusted ? globalThis.fetch : this.#guarded;
+    const headers = headersOf({ ...(isTrusted && own), ...given });
+    const request = {
+      method,
+      headers,
+      redirect: 'manual' as const,
+      ...(body !== undefined && { body }),
+    };
+    begin();
+    const fetch = isTrusted ? globalThis.fetch : guarded;
     return linesOf(
-      (signal) =>
-        fetch(url, {
-          method,
-          headers,
-          redirect: 'manual',
-          signal,
-          ...(content !== undefined && { body: content }),
-        }),
-      () => this.#open--,
+      (signal) => fetch(url, { ...request, signal }),
+      () => open--,
     );
   }
+
+  return [
+    {
+      verb: 'GET',
+      path: '/inspector',
+      handle: async () => ({ headers: NO_STORE, body: state() }),
+    },
+    {
+      verb: 'POST',
+      path: '/inspector/origins',
+      maxBodyBytes: 8192,
+      async handle({ body }) {
+        agree(isObject(body) ? body['origin'] : undefined);
+        return { headers: NO_STORE, body: state() };
+      },
+    },
+    {
+      verb: 'POST',
+      path: '/inspector/checks',
+      maxBodyBytes: 65_536,
+      handle: async ({ body }) => ({ headers: NO_STORE, body: await tryGrpc(body) }),
+    },
+    {
+      verb: 'POST',
+      path: '/inspector/requests',
+      maxBodyBytes: MAX_BODY_BYTES,
+      handle: async ({ body }) => ({
+        headers: { ...NO_STORE, 'content-type': 'application/x-ndjson' },
+        chunks: send(body),
+      }),
+    },
+  ];
 }
 
 function parsed<T>(schema: z.ZodType<T>, body: unknown): T {

@@ -1,2 +1,1 @@
-export { AgentRelay, type AgentRelayOptions } from './agent-relay.ts';
-export { inspectorRoutes } from './routes.ts';
+export { type AgentRelayOptions, inspectorRoutes } from './agent-relay.ts';

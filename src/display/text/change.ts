@@ -55,7 +55,7 @@ export function changeOf(diff: FileDiff, context = CONTEXT): FileChange {
 
   let added = 0;
   let removed = 0;
-  const lines: ChangedLine[] = noted(diff);
+  const lines = headerNotes(diff.formatted_diff).map(revealed);
   for (const [index, hunk] of patch.hunks.entries()) {
     if (index > 0) lines.push({ kind: 'gap' });
     let [old, now] = [hunk.oldStart, hunk.newStart];
@@ -75,11 +75,6 @@ export function changeOf(diff: FileDiff, context = CONTEXT): FileChange {
   return { added, removed, lines, complete: true };
 }
 
-/** Returns the header lines of the server's diff that say more than the contents: a new path, a new mode. */
-function noted({ formatted_diff }: FileDiff): ChangedLine[] {
-  return headerNotes(formatted_diff).map((text) => ({ kind: 'patch', text: reveals(text) }));
-}
-
 /** Returns the texts that are in both a removed and an added line, if tabs are drawn as spaces. */
 function sameLooks(lines: readonly string[]): ReadonlySet<string> {
   const looks = (sign: string): string[] =>
@@ -97,34 +92,45 @@ function visibleEnds(before: string, after: string): readonly [string, string] {
   return [before.replaceAll('\r\n', '\n'), after.replaceAll('\r\n', '\n')];
 }
 
+interface LargeChange {
+  /** The text of `kind`: the server's diff, or the whole new content. */
+  readonly text: string;
+  readonly kind: 'diff' | 'content';
+  /** What else changes, such as the mode of the file. Empty if `kind` is `diff`, because the diff contains this. */
+  readonly notes: readonly string[];
+  /** Whether the text contains the whole change. The server leaves out a part of a very large change. */
+  readonly complete: boolean;
+}
+
 /**
- * Returns the server's diff. If this diff is missing, or says only that there are too many differences, returns the new
- * content.
+ * Returns how a file change is shown without a comparison of its lines: as the server's diff or as the new content. The
+ * new content is shown if the server has sent no diff, or only a note that there are too many differences.
  */
+export function largeChange({ formatted_diff: diff = '', new_content }: FileDiff): LargeChange {
+  const whole = !isShortened(new_content);
+  return diff === '' || isWithoutDiff(diff)
+    ? { text: new_content, kind: 'content', notes: headerNotes(diff), complete: whole }
+    : { text: diff, kind: 'diff', notes: [], complete: whole && !leavesOut(diff) };
+}
+
+/** Returns the lines of a change that is shown without a comparison. */
 function formatted(diff: FileDiff): FileChange {
-  const { formatted_diff, new_content } = diff;
-  const text = formatted_diff ?? '';
-  if (text === '' || isWithoutDiff(text)) {
-    const added = reveals(new_content).replace(/\n$/, '').split('\n');
-    const note = 'The whole new content, which replaces the old content:';
-    return {
-      added: added.length,
-      removed: 0,
-      complete: !isShortened(new_content),
-      lines: [
-        ...noted(diff),
-        { kind: 'note', text: note },
-        ...added.map((each) => ({ kind: 'patch', text: `+${each}` }) as const),
-      ],
-    };
+  const { text, kind, notes, complete } = largeChange(diff);
+  if (kind === 'diff') {
+    const all = reveals(text).split('\n');
+    const [added, removed] = [count(all, /^\+(?!\+\+)/), count(all, /^-(?!--)/)];
+    return { added, removed, complete, lines: all.map((each) => ({ kind: 'patch', text: each })) };
   }
-  const all = reveals(text).split('\n');
-  return {
-    added: count(all, /^\+(?!\+\+)/),
-    removed: count(all, /^-(?!--)/),
-    complete: !leavesOut(text) && !isShortened(new_content),
-    lines: all.map((each) => ({ kind: 'patch', text: each })),
-  };
+  const all = reveals(text).replace(/\n$/, '').split('\n');
+  const note = 'The whole new content, which replaces the old content:';
+  const lines: ChangedLine[] = [...notes.map(revealed), { kind: 'note', text: note }];
+  for (const each of all) lines.push({ kind: 'patch', text: `+${each}` });
+  return { added: all.length, removed: 0, complete, lines };
+}
+
+/** Returns the line for a header line of the server's diff: a new path, a new mode. */
+function revealed(text: string): ChangedLine {
+  return { kind: 'patch', text: reveals(text) };
 }
 
 function count(lines: readonly string[], pattern: RegExp): number {

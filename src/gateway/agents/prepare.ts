@@ -44,18 +44,18 @@ interface Following extends Pick<Prepared, 'call' | 'sender'> {
   readonly remote: Pick<Partial<Message>, 'taskId' | 'contextId'>;
 }
 
-/** Prepares an execution. Returns a promise only if it has to wait. */
-type Prepare = (
-  context: ExecutionContext,
-  agent: RemoteAgent,
-  /** The sender of the task's previous message, if there is one. */
-  before: Sender | undefined,
-  signal: AbortSignal,
-  span: Span | undefined,
-) => MaybePromise<Prepared>;
-
-export function createPrepare(links: TaskLinks, outgoing: Outgoing): Prepare {
-  const prepare: Prepare = (context, agent, before, signal, span) => {
+export function createPrepare(links: TaskLinks, outgoing: Outgoing) {
+  /**
+   * Prepares an execution. `before` is the sender of the task's previous message, if there is one. Returns a promise
+   * only if it has to wait.
+   */
+  function prepare(
+    context: ExecutionContext,
+    agent: RemoteAgent,
+    before: Sender | undefined,
+    signal: AbortSignal,
+    span: Span | undefined,
+  ): MaybePromise<Prepared> {
     const traceparent = span?.traceparent ?? traceOf(context);
     const budget = new ByteBudget(agent.limits.maxBytes);
     const callFor = (sender: Sender): MessageCall => ({
@@ -68,20 +68,12 @@ export function createPrepare(links: TaskLinks, outgoing: Outgoing): Prepare {
       const sender = senderOf(context, agent, connected.extensions, before);
       const sent = outgoing.message(context, ownerOf(context), agent.name, sender);
       return andThen(sent, (params) => {
-        const { taskId, contextId } = params.message;
-        const remote = { taskId, contextId };
-        return following({
-          context,
-          agent,
-          connected,
-          sender,
-          call: callFor(sender),
-          params,
-          remote,
-        });
+        const call = callFor(sender);
+        const remote = params.message;
+        return following({ context, agent, connected, sender, call, params, remote });
       });
     });
-  };
+  }
 
   /** Prepares a task that was interrupted by a crash or a shutdown. */
   async function prepareAgain(

@@ -3,7 +3,7 @@
  * routes. The A2A endpoints are described only briefly, because the A2A specification has the details.
  */
 import * as z from 'zod';
-import type { GatewayRoute, Resource } from './route.ts';
+import type { GatewayRoute } from './route.ts';
 import { schemaBook, type SchemaBook } from './schema-book.ts';
 
 export interface OpenapiOptions {
@@ -33,14 +33,6 @@ const FAILURES = {
   500: 'Internal error. The message contains the id of the log entry with the cause.',
   503: 'The store is unavailable, or the gateway is overloaded.',
 } as const;
-
-const RESOURCES: Readonly<Record<Resource, string>> = {
-  task: 'task',
-  card: 'model card',
-  key: 'key',
-  agent: 'agent',
-  model: 'model',
-};
 
 const RETRY_AFTER: Json = {
   'Retry-After': { description: 'Number of seconds to wait.', schema: { type: 'integer' } },
@@ -162,7 +154,8 @@ export function failuresOf(route: GatewayRoute): ReadonlyMap<number, string> {
     ...([429, 500, 503] as const),
   ];
   const failures = new Map<number, string>(statuses.map((status) => [status, FAILURES[status]]));
-  if (resource) failures.set(404, `The workspace has no such ${RESOURCES[resource]}.`);
+  const noun = resource === 'card' ? 'model card' : resource;
+  if (noun) failures.set(404, `The workspace has no such ${noun}.`);
   return failures;
 }
 

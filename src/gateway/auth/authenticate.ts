@@ -55,20 +55,14 @@ export function createAuthenticate(
     fields: Omit<CallerFields, 'agent' | 'traceparent' | 'headers'>,
     limit = options.rateLimit,
   ): MaybePromise<Caller> {
-    if (!limit) return callerOf(request, fields);
-    const taken = requests.take(`${fields.workspace} ${fields.actor}`, limit);
-    return andThen(taken, () => callerOf(request, fields));
-  }
-
-  function callerOf(
-    request: GatewayRequest,
-    fields: Omit<CallerFields, 'agent' | 'traceparent' | 'headers'>,
-  ): Caller {
-    const agent = agentOf(request.mount);
-    const traceparent = validTraceparent(request.header('traceparent'));
-    const names = forwarded();
-    const headers = names.length > 0 ? headersIn(request, names) : undefined;
-    return new Caller({ ...fields, headers, agent, traceparent });
+    const taken = limit && requests.take(`${fields.workspace} ${fields.actor}`, limit);
+    return andThen(taken, () => {
+      const agent = agentOf(request.mount);
+      const traceparent = validTraceparent(request.header('traceparent'));
+      const names = forwarded();
+      const headers = names.length > 0 ? headersIn(request, names) : undefined;
+      return new Caller({ ...fields, headers, agent, traceparent });
+    });
   }
 
   function withKey(

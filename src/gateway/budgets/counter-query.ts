@@ -1,8 +1,11 @@
-/** The statements that both budget stores use. They read the counters of budgets, and merge old usage. */
-import { statement, type Steps } from '../register/register.ts';
-import type { Counter, Limit } from './grant.ts';
+/**
+ * The statements that both budget stores use. They read the counters of budgets and the usage, and merge old usage.
+ */
+import { type Register, statement, type Steps } from '../register/register.ts';
+import { type Counter, grantOf, type Limit } from './grant.ts';
 import { counterIn, holderName, MAX, numberIn } from './rows.ts';
 import type { BudgetStore } from './store.ts';
+import { readUsage } from './usage-query.ts';
 
 /** The columns of `spending` that identify a row. */
 export const CALLER = 'workspace, day, key_id, subject, model, agent, currency';
@@ -50,6 +53,7 @@ const SQL = {
   counter: statement(
     'SELECT * FROM budget_counters WHERE holder = ? AND period = ? AND currency = ?',
   ),
+  seen: statement('UPDATE reservations SET seen_tokens = ? WHERE id = ? AND NOT recovered'),
   fold: statement(folding('min'), folding('least')),
   drop: statement('DELETE FROM spending WHERE day < ? AND length(day) = 10'),
   dropCounters: statement(
@@ -70,7 +74,14 @@ export interface FoundCounter {
   readonly stored: boolean;
 }
 
-export function* counterOf(limit: Limit): Steps<FoundCounter> {
+/** Returns the counters of the limits, in the same order. */
+export function* countersOf(limits: readonly Limit[]): Steps<FoundCounter[]> {
+  const found: FoundCounter[] = [];
+  for (const limit of limits) found.push(yield* counterOf(limit));
+  return found;
+}
+
+function* counterOf(limit: Limit): Steps<FoundCounter> {
   const { holder, period, currency } = limit;
   const row = yield* SQL.counter.get(holderName(holder), period.name, currency);
   return row
@@ -100,6 +111,24 @@ export function* summed({ holder, period, currency }: Limit): Steps<Counter> {
     nanos: numberIn(spent, 'nanos'),
     reservedTokens: numberIn(reserved, 'tokens'),
     reservedNanos: numberIn(reserved, 'nanos'),
+  };
+}
+
+/** Returns the methods that are the same in both budget stores. */
+export function sharedMethods(
+  register: Register,
+): Pick<BudgetStore, 'check' | 'seen' | 'spent' | 'usage'> {
+  return {
+    check: ({ need, limits }) =>
+      register.read(function* () {
+        return grantOf(need, yield* countersOf(limits));
+      }),
+    seen: (id, outputTokens) => register.read(() => SQL.seen.run(outputTokens, id)),
+    spent: (limit) =>
+      register.read(function* () {
+        return (yield* counterOf(limit)).counter;
+      }),
+    usage: (workspace, query) => register.read(() => readUsage(workspace, query)),
   };
 }
 

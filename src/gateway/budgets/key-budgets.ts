@@ -1,7 +1,8 @@
 /** Reads the budgets of keys from the register (the gateway's database). They are cached until the register changes. */
-import { andThen, BoundedMap, type MaybePromise } from '../../base/index.ts';
+import { andThen, type MaybePromise } from '../../base/index.ts';
 import type { PageQuery } from '../api/page.ts';
 import { type Register, statement } from '../register/register.ts';
+import { createRegisterCache } from '../register/register-cache.ts';
 import { Budget } from './budget.ts';
 
 /** Maximum number of keys whose budgets are in memory. */
@@ -24,9 +25,7 @@ export interface KeyBudget {
 }
 
 export function createKeyBudgets(register: Register) {
-  /** The cache, with null for keys without a budget. */
-  const known = new BoundedMap<KeyBudget | null>(MAX_KEYS);
-  let version = register.changed();
+  const cached = createRegisterCache<KeyBudget>(register, MAX_KEYS);
   return {
     /** Returns the budgets of the usable keys of a workspace, the newest keys first. */
     list: (workspace: string, page: PageQuery & { readonly now: number }) =>
@@ -45,27 +44,14 @@ export function createKeyBudgets(register: Register) {
         (row) => Number(row?.['number'] ?? 0),
       ),
     /** Returns the budget of a key, or undefined if the key has none. */
-    of(keyId: string): MaybePromise<KeyBudget | undefined> {
-      const seen = register.changed();
-      if (seen !== version) {
-        version = seen;
-        known.clear();
-      }
-      const cached = known.get(keyId);
-      if (cached !== undefined) return cached ?? undefined;
-      return andThen(
-        register.read(() => KEY_BUDGET.get(keyId)),
-        (row) => {
+    of: (keyId: string): MaybePromise<KeyBudget | undefined> =>
+      cached(keyId, () =>
+        register.read(function* () {
+          const row = yield* KEY_BUDGET.get(keyId);
           const text = row?.['budget'];
-          const found =
-            typeof text === 'string'
-              ? { budget: Budget.parse(JSON.parse(text)), workspace: String(row?.['workspace']) }
-              : null;
-          // If the register has changed since the read began, the budget may be outdated and must not be cached.
-          if (seen === register.changed()) known.set(keyId, found);
-          return found ?? undefined;
-        },
-      );
-    },
+          if (typeof text !== 'string') return undefined;
+          return { budget: Budget.parse(JSON.parse(text)), workspace: String(row?.['workspace']) };
+        }),
+      ),
   };
 }

@@ -47,7 +47,6 @@ export const BUDGET_SQL = {
     INSERT INTO reservations (${RESERVATION}) SELECT ${RESERVATION} FROM ${rowsOf(RESERVATION_TYPES)}`),
   takeReservations: statement(`
     DELETE FROM reservations WHERE id IN (SELECT id FROM ${rowsOf('id text')}) RETURNING *`),
-  seen: statement('UPDATE reservations SET seen_tokens = ? WHERE id = ? AND NOT recovered'),
   adopt: statement(`
     UPDATE reservations SET owner = $owner, left_at = NULL
     WHERE workspace = $workspace AND task_id = $task AND agent <> '' AND owner <> $owner AND NOT recovered RETURNING *`),

@@ -12,7 +12,7 @@ import { A2AError } from '../../protocol/index.ts';
 import { jsonRows } from '../register/postgres-statement.ts';
 import type { PostgresRegister } from '../register/postgres-register.ts';
 import type { Row, Steps } from '../register/register.ts';
-import { counterOf, foldUsage, summed } from './counter-query.ts';
+import { foldUsage, sharedMethods, summed } from './counter-query.ts';
 import { type BudgetRefusal, type Grant, grantOf, type Limit } from './grant.ts';
 import { Counters, type StoredCounter } from './counters.ts';
 import { BUDGET_SQL as SQL } from './postgres-statements.ts';
@@ -40,7 +40,6 @@ import {
   TASK_ROWS,
   TRIM_STEP,
 } from './store.ts';
-import { readUsage } from './usage-query.ts';
 
 /** Maximum number of reservations in one transaction. */
 const MAX_BATCH = 500;
@@ -274,22 +273,14 @@ export function createPostgresBudgetStore(
   }
 
   return {
-    reserve(planned, { dry } = { dry: false }) {
-      if (dry) {
-        return register.read(function* () {
-          const found = [];
-          for (const limit of planned.limits) found.push(yield* counterOf(limit));
-          return grantOf(planned.need, found);
-        });
-      }
-      return new Promise((resolve, reject) => {
+    ...sharedMethods(register),
+    reserve: (planned) =>
+      new Promise((resolve, reject) => {
         waiting.push({ planned, resolve, reject });
         if (reserving) return;
         reserving = true;
         setImmediate(() => void reserveWaiting());
-      });
-    },
-    seen: (id, outputTokens) => register.read(() => SQL.seen.run(outputTokens, id)),
+      }),
     settle,
     adopt: (workspace, taskId) =>
       register.transaction(function* () {
@@ -298,11 +289,6 @@ export function createPostgresBudgetStore(
       }),
     // Calls that are refused at the same time share one search for reservations of dead nodes.
     recover: (now) => (recovering ??= recover(now).finally(() => (recovering = undefined))),
-    spent: (limit) =>
-      register.read(function* () {
-        return (yield* counterOf(limit)).counter;
-      }),
-    usage: (workspace, query) => register.read(() => readUsage(workspace, query)),
     // Only one node at a time removes old rows. The other nodes skip this.
     fold: (before) =>
       register.transaction(function* () {

@@ -30,13 +30,13 @@ import {
   type TaskLimit,
 } from './config.ts';
 import { type Holder, type Limit, NANOS } from './grant.ts';
-import { createKeyBudgets, type KeyBudget } from './key-budgets.ts';
+import { createKeyBudgets } from './key-budgets.ts';
 import { refused, wordFor } from './refusal.ts';
 import type { BudgetOfHolder, BudgetPage, BudgetStatus } from './status.ts';
 import type { CallUse, PlannedCall, Use } from './calls.ts';
 import { createPostgresBudgetStore } from './postgres-store.ts';
 import { createSqliteBudgetStore } from './sqlite-store.ts';
-import type { PlannedBooking, ReservedCall, Settlement } from './store.ts';
+import type { PaidCall, PlannedBooking, Settlement } from './store.ts';
 import { listSubjectBudgets } from './subject-budgets.ts';
 import { FIRST_RETRY_MS, MAX_RETRY_MS, UnstoredUsage } from './unstored-usage.ts';
 import type { UsagePage, UsageQuery } from './usage.ts';
@@ -142,33 +142,23 @@ export function createSpending(options: SpendingOptions) {
     return count;
   }
 
-  function limitsOf(call: PlannedCall, time: number): MaybePromise<readonly Limit[]> {
-    const { keyId } = call.caller;
-    const ofKey = keyId === undefined ? undefined : keyBudgets.of(keyId);
-    return andThen(ofKey, (found) => limitsWith(call, found, time));
-  }
-
-  function limitsWith(
-    { caller, taskId }: PlannedCall,
-    keyBudget: KeyBudget | undefined,
-    time: number,
-  ): readonly Limit[] {
+  function limitsOf({ caller, taskId }: PlannedCall, time: number): MaybePromise<readonly Limit[]> {
     const { workspace, keyId, subject } = caller;
-    const { workspaces, subjects, task } = config;
-    const ofKey = keyBudget?.budget;
-    // Most calls have no budget, so this check comes first.
-    if (!workspaces && !subjects && !task && !ofKey) return NO_LIMITS;
-    const limits: Limit[] = [];
-    const add = (kind: Holder['kind'], id: string, budget: AnyBudget | undefined) => {
-      if (budget) limits.push(limitOf({ kind, workspace, id }, budget, time));
-    };
-    if (taskId !== undefined) add('task', taskId, task && { ...task, period: 'total' });
-    if (keyId !== undefined) add('key', keyId, ofKey);
-    if (subject !== undefined && subjects) {
-      add('subject', subject, budgetOfSubject(config, workspace, subject));
-    }
-    if (workspaces) add('workspace', '', budgetOfWorkspace(config, workspace));
-    return limits;
+    return andThen(keyId === undefined ? undefined : keyBudgets.of(keyId), (ofKey) => {
+      const { workspaces, subjects, task } = config;
+      // Most calls have no budget, so this check comes first.
+      if (!workspaces && !subjects && !task && !ofKey) return NO_LIMITS;
+      const limits: Limit[] = [];
+      const add = (kind: Holder['kind'], id: string, budget: AnyBudget | undefined) => {
+        if (budget) limits.push(limitOf({ kind, workspace, id }, budget, time));
+      };
+      if (taskId !== undefined) add('task', taskId, task && { ...task, period: 'total' });
+      if (keyId !== undefined) add('key', keyId, ofKey?.budget);
+      if (subject !== undefined)
+        add('subject', subject, budgetOfSubject(config, workspace, subject));
+      add('workspace', '', budgetOfWorkspace(config, workspace));
+      return limits;
+    });
   }
 
   async function statusOf(holder: Holder, budget: Budget): Promise<BudgetStatus> {
@@ -187,7 +177,7 @@ export function createSpending(options: SpendingOptions) {
   }
 
   function planned(call: PlannedCall, limits: readonly Limit[], time: number): PlannedBooking {
-    const { caller, pricing, cost, model = '', agent = '' } = call;
+    const { pricing, cost, agent = '' } = call;
     for (const limit of limits) {
       if (limit.nanos === undefined || agent !== '' || pricing?.currency === limit.currency)
         continue;
@@ -201,14 +191,7 @@ export function createSpending(options: SpendingOptions) {
     return {
       id: randomUUIDv7(),
       expiresAt: time + MAX_CALL_MS,
-      workspace: caller.workspace,
-      keyId: caller.keyId ?? '',
-      subject: caller.subject ?? '',
-      taskId: call.taskId ?? '',
-      contextId: call.contextId ?? '',
-      day: dayOf(time),
-      model,
-      agent,
+      ...paidCall(call, time),
       need: {
         inputTokens,
         inputNanos: wholeNumber(
@@ -232,12 +215,8 @@ export function createSpending(options: SpendingOptions) {
   function reserve(call: PlannedCall): MaybePromise<Reservation> {
     const time = now();
     return andThen(limitsOf(call, time), (limits) =>
-      limits.length === 0 ? unlimited(call, time) : reserveIn(call, limits, time),
+      limits.length === 0 ? opened(paidCall(call, time)) : reserveIn(call, limits, time),
     );
-  }
-
-  function unlimited(call: PlannedCall, time: number): Reservation {
-    return new Unlimited(call, (use) => record(use, time));
   }
 
   async function reserveIn(
@@ -252,51 +231,40 @@ export function createSpending(options: SpendingOptions) {
     let outcome = await store.reserve(plan);
     if (!outcome.granted && (await recover()) > 0) outcome = await store.reserve(plan);
     if (!outcome.granted) throw refused(outcome, plan, now());
-    const { limits: _limits, need: _need, expiresAt: _expiresAt, ...reservedCall } = plan;
-    return reserved(reservedCall, outcome.maxOutputTokens);
+    return opened(paidCall(call, time), plan.id, outcome.maxOutputTokens);
   }
 
   async function checkIn(call: PlannedCall, limits: readonly Limit[], time: number): Promise<void> {
     const plan = planned(call, limits, time);
     await unstored.storeIfDue();
-    const outcome = await store.reserve(plan, { dry: true });
+    const outcome = await store.check(plan);
     if (!outcome.granted) throw refused(outcome, plan, now());
   }
 
-  function reserved({ id, ...of }: ReservedCall, maxOutputTokens: number | undefined): Reservation {
+  /** Returns the reservation of a call. Without an `id`, nothing is reserved, and the call is only counted. */
+  function opened(call: PaidCall, id?: string, maxOutputTokens?: number): Reservation {
     let told = 0;
     let ended = false;
+    const end = (used?: CallUse): void => {
+      if (ended) return;
+      ended = true;
+      // The usage belongs to the day of its reservation, even if the call ends after midnight.
+      if (used) keep({ id, booking: { ...call, ...numbersOf(used) } });
+      else if (id !== undefined) keep({ id });
+    };
     return {
       maxOutputTokens,
-      seen(outputTokens) {
-        if (ended || outputTokens < told + SEEN_STEP) return;
-        told = outputTokens;
-        // A failure is ignored here, because the register logs it, and the number is needed only after a crash.
-        void (async () => store.seen(id, wholeNumber(outputTokens)))().catch(() => undefined);
-      },
-      settle(used) {
-        if (ended) return;
-        ended = true;
-        // The usage belongs to the day of its reservation, even if the call ends after midnight.
-        keep({ id, booking: { ...of, ...numbersOf(used) } });
-      },
-      release() {
-        if (ended) return;
-        ended = true;
-        keep({ id });
-      },
+      ...(id !== undefined && {
+        seen(outputTokens: number): void {
+          if (ended || outputTokens < told + SEEN_STEP) return;
+          told = outputTokens;
+          // A failure is ignored here, because the register logs it, and the number is needed only after a crash.
+          void (async () => store.seen(id, wholeNumber(outputTokens)))().catch(() => undefined);
+        },
+      }),
+      settle: end,
+      release: () => end(),
     };
-  }
-
-  /**
-   * Counts the usage of one call, which began at the time `begunAt`. Never throws, because usage that cannot be stored
-   * is kept in memory.
-   */
-  function record(use: Use, begunAt = now()): void {
-    const { workspace, keyId = '', subject = '', model = '', agent = '' } = use;
-    const { taskId = '', contextId = '' } = use;
-    const payer = { workspace, keyId, subject, taskId, contextId };
-    keep({ booking: { ...payer, day: dayOf(begunAt), model, agent, ...numbersOf(use) } });
   }
 
   function keep(settlement: Settlement): void {
@@ -335,9 +303,14 @@ export function createSpending(options: SpendingOptions) {
     async resume(call: PlannedCall): Promise<Reservation> {
       const { workspace } = call.caller;
       const begun = await store.adopt(workspace, call.taskId ?? '');
-      return begun ? reserved(begun, undefined) : unlimited(call, now());
+      if (!begun) return opened(paidCall(call, now()));
+      const { id, ...paid } = begun;
+      return opened(paid, id);
     },
-    record,
+    /** Counts the usage of one call. Never throws, because usage that cannot be stored is kept in memory. */
+    record(use: Use): void {
+      keep({ booking: { ...paidCall({ ...use, caller: use }, now()), ...numbersOf(use) } });
+    },
     /** Returns the status of the key's budget, or undefined if the key has no budget. */
     async budgetStatus(keyId: string): Promise<BudgetStatus | undefined> {
       const found = await keyBudgets.of(keyId);
@@ -405,30 +378,14 @@ export function createSpending(options: SpendingOptions) {
   };
 }
 
-/** The reservation of a call without a budget. It reserves nothing, and the call is only counted. */
-class Unlimited implements Reservation {
-  readonly maxOutputTokens = undefined;
-  readonly #call: PlannedCall;
-  readonly #record: (use: Use) => void;
-  #ended = false;
-
-  constructor(call: PlannedCall, record: (use: Use) => void) {
-    this.#call = call;
-    this.#record = record;
-  }
-
-  settle({ inputTokens, outputTokens, cost, failed }: CallUse): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    const { caller, model, agent, taskId, contextId } = this.#call;
-    const { workspace, keyId, subject } = caller;
-    const of = { workspace, keyId, subject, model, agent, taskId, contextId };
-    this.#record({ ...of, inputTokens, outputTokens, cost, failed });
-  }
-
-  release(): void {
-    this.#ended = true;
-  }
+/** Returns the caller, the target and the day of a call, as the register stores them. */
+function paidCall(
+  call: Pick<PlannedCall, 'caller' | 'model' | 'agent' | 'taskId' | 'contextId'>,
+  time: number,
+): PaidCall {
+  const { model = '', agent = '', taskId = '', contextId = '' } = call;
+  const { workspace, keyId = '', subject = '' } = call.caller;
+  return { workspace, keyId, subject, taskId, contextId, day: dayOf(time), model, agent };
 }
 
 function tooManyReads(error: unknown): never {

@@ -8,14 +8,7 @@ import {
   statement,
   type Steps,
 } from '../register/register.ts';
-import {
-  added,
-  CALLER,
-  counterOf,
-  foldUsage,
-  type FoundCounter,
-  NUMBERS,
-} from './counter-query.ts';
+import { added, CALLER, countersOf, foldUsage, NUMBERS, sharedMethods } from './counter-query.ts';
 import { type BudgetRefusal, type Grant, grantOf } from './grant.ts';
 import {
   addTo,
@@ -36,7 +29,6 @@ import {
   reservedIn,
   type Sum,
 } from './rows.ts';
-import { readUsage } from './usage-query.ts';
 import {
   ADOPT_MS,
   type Booking,
@@ -59,12 +51,11 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
    */
   let adoptsUntil: number | undefined;
 
-  function* reserve(planned: PlannedBooking, dry: boolean): Steps<Grant | BudgetRefusal> {
+  function* reserve(planned: PlannedBooking): Steps<Grant | BudgetRefusal> {
     const { need, limits, day } = planned;
-    const found: FoundCounter[] = [];
-    for (const limit of limits) found.push(yield* counterOf(limit));
+    const found = yield* countersOf(limits);
     const outcome = grantOf(need, found);
-    if (dry || !outcome.granted) return outcome;
+    if (!outcome.granted) return outcome;
     for (const { limit, counter, stored } of found) {
       if (stored) continue;
       const { holder, currency, period } = limit;
@@ -206,11 +197,8 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
   }
 
   return {
-    reserve(planned, { dry } = { dry: false }) {
-      const work = () => reserve(planned, dry);
-      return dry ? register.read(work) : register.transaction(work);
-    },
-    seen: (id, outputTokens) => register.read(() => SQL.seen.run(outputTokens, id)),
+    ...sharedMethods(register),
+    reserve: (planned) => register.transaction(() => reserve(planned)),
     settle: (settlements) => register.transaction(() => settle(settlements)),
     adopt: (workspace, taskId) =>
       register.transaction(function* () {
@@ -218,11 +206,6 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
         return row && reservedIn(row);
       }),
     recover: (now) => register.transaction(() => recover(now)),
-    spent: (limit) =>
-      register.read(function* () {
-        return (yield* counterOf(limit)).counter;
-      }),
-    usage: (workspace, query) => register.read(() => readUsage(workspace, query)),
     fold: (before) => register.transaction(() => foldUsage(before)),
   };
 }
@@ -276,7 +259,6 @@ function statements() {
               $inputTokens, 0, $inputNanos, $outputPrice, $tokens, $nanos, $contextId, 0)`),
     takeReservation: statement('DELETE FROM reservations WHERE id = ? RETURNING *'),
     markRecovered: statement('UPDATE reservations SET recovered = 1 WHERE id = ?'),
-    seen: statement('UPDATE reservations SET seen_tokens = ? WHERE id = ? AND NOT recovered'),
     adopt: statement(`
       UPDATE reservations SET owner = ?
       WHERE workspace = ? AND task_id = ? AND agent <> '' AND owner <> ? AND NOT recovered RETURNING *`),

@@ -35,7 +35,7 @@ export interface Payer {
 }
 
 /** A call to a model or an agent. The call counts towards the budget periods that contain `day`. */
-interface PaidCall extends Payer {
+export interface PaidCall extends Payer {
   readonly day: string;
   readonly model: string;
   readonly agent: string;
@@ -73,11 +73,10 @@ export interface Settlement {
 }
 
 export interface BudgetStore {
-  /** Reserves the call in all its budgets, or in none. With `dry`, only checks whether this would succeed. */
-  reserve(
-    planned: PlannedBooking,
-    how?: { readonly dry: boolean },
-  ): MaybePromise<Grant | BudgetRefusal>;
+  /** Reserves the call in all its budgets, or in none. */
+  reserve(planned: PlannedBooking): MaybePromise<Grant | BudgetRefusal>;
+  /** Like `reserve`, but only checks whether the call could be reserved now. */
+  check(planned: PlannedBooking): MaybePromise<Grant | BudgetRefusal>;
   /** Stores how much of the answer has arrived, so that it is counted after a crash. */
   seen(id: string, outputTokens: number): MaybePromise<unknown>;
   /**

@@ -10,11 +10,12 @@
  * makes the card visible again. A card of another workspace is reported as not found.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { andThen, type MaybePromise } from '../../base/index.ts';
+import type { MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { ifMatch } from '../../http/index.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Register, Steps } from '../register/register.ts';
+import { createRegisterCache } from '../register/register-cache.ts';
 import type { OffsetPage, PageQuery } from '../api/page.ts';
 import type { Audit } from '../audit/audit.ts';
 import {
@@ -63,28 +64,7 @@ export interface CardsOptions {
  */
 export type Author = Pick<Caller, 'workspace' | 'actor'>;
 
-/**
- * The methods throw `notFound` if the card does not exist, and `conflict` if the slug is already used or the workspace
- * has too many cards. They also throw `preconditionFailed` if `ifMatch` does not match, `tooLarge` if `card` is too
- * large, and `invalidParams` if no slug can be made from the name.
- */
-export interface Cards {
-  create(author: Author, input: CardInput): MaybePromise<ModelCard>;
-  get(workspace: string, id: string): MaybePromise<ModelCard>;
-  list(workspace: string, query: CardQuery): MaybePromise<OffsetPage<ModelCard>>;
-  /** Replaces the whole card. If `input` has no slug, the slug does not change. */
-  update(author: Author, id: string, input: CardInput, ifMatch?: string): MaybePromise<ModelCard>;
-  delete(author: Author, id: string, ifMatch?: string): MaybePromise<void>;
-  /** Lists the versions, newest first. Also works for deleted cards. */
-  versions(workspace: string, id: string, page: PageQuery): MaybePromise<OffsetPage<CardVersion>>;
-  version(workspace: string, id: string, version: number): MaybePromise<CardVersion>;
-  /** Creates a new version with the content of an old version. A deleted card becomes visible again. */
-  restore(author: Author, id: string, version: number, ifMatch?: string): MaybePromise<ModelCard>;
-  /** Returns the workspace's card with this slug, or undefined if there is no such card. Ignores deleted cards. */
-  bySlug(workspace: string, slug: string): MaybePromise<ModelCard | undefined>;
-  /** Returns at most `limit` slugs, for lists and for "did you mean" suggestions. */
-  slugs(workspace: string, limit: number): MaybePromise<readonly string[]>;
-}
+export type Cards = ReturnType<typeof createCards>;
 
 /** The part of Cards that is needed to find the card of a model. */
 export type CardLookup = Pick<Cards, 'bySlug' | 'slugs'>;
@@ -94,7 +74,12 @@ type Stored = ReturnType<typeof storedOf>;
 /** The content of a version. Its field `content` is the card's JSON. */
 type Content = Pick<Stored, 'slug' | 'name' | 'description' | 'content'>;
 
-export function createCards({ register, audit, now = Date.now, limits = {} }: CardsOptions): Cards {
+/**
+ * The methods throw `notFound` if the card does not exist, and `conflict` if the slug is already used or the workspace
+ * has too many cards. They also throw `preconditionFailed` if `condition` (If-Match) does not match, `tooLarge` if
+ * `card` is too large, and `invalidParams` if no slug can be made from the name.
+ */
+export function createCards({ register, audit, now = Date.now, limits = {} }: CardsOptions) {
   const { cards = MAX_CARDS, deleted = MAX_DELETED, versions = MAX_VERSIONS } = limits;
   const search = register.kind === 'postgres' ? postgresSearch : fullTextSearch();
   /**
@@ -103,8 +88,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
    */
   const runSearch = <Result>(work: () => Steps<Result>) =>
     register.kind === 'postgres' ? register.transaction(work) : register.read(work);
-  const cache = new Map<string, ModelCard | undefined>();
-  let seen = register.changed();
+  const cached = createRegisterCache<ModelCard>(register, MAX_CACHED);
 
   function* workspaceRow(workspace: string): Steps<WorkspaceRow> {
     yield* CARD_SQL.addWorkspace.run(workspace);
@@ -187,7 +171,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
   }
 
   return {
-    create(author, input) {
+    create(author: Author, input: CardInput): MaybePromise<ModelCard> {
       const content = contentOf(input, input.slug ?? slugOf(input.name));
       return register.change(function* () {
         const [number, total] = yield* workspaceRow(author.workspace);
@@ -205,12 +189,12 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
       });
     },
 
-    get: (workspace, id) =>
+    get: (workspace: string, id: string) =>
       register.read(function* () {
         return modelCard(workspace, yield* live(workspace, id));
       }),
 
-    list: (workspace, query) =>
+    list: (workspace: string, query: CardQuery): MaybePromise<OffsetPage<ModelCard>> =>
       runSearch(function* () {
         const { limit, offset } = query;
         const where = yield* CARD_SQL.workspace.get(workspace);
@@ -220,7 +204,8 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
         return { items, total, limit, offset };
       }),
 
-    update: (author, id, input, condition) =>
+    /** Replaces the whole card. If `input` has no slug, the slug does not change. */
+    update: (author: Author, id: string, input: CardInput, condition?: string) =>
       register.change(function* () {
         const card = yield* live(author.workspace, id);
         check(condition, card);
@@ -228,7 +213,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
         return yield* replace(author, card, next, 'card.update');
       }),
 
-    delete: (author, id, condition) =>
+    delete: (author: Author, id: string, condition?: string) =>
       register.change(function* () {
         const card = yield* live(author.workspace, id);
         check(condition, card);
@@ -240,7 +225,8 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
         yield* record(author, 'card.delete', id, { slug: card.slug, version: card.version });
       }),
 
-    versions: (workspace, id, { limit, offset }) =>
+    /** Lists the versions, newest first. Also works for deleted cards. */
+    versions: (workspace: string, id: string, { limit, offset }: PageQuery) =>
       register.read(function* () {
         const { row } = yield* stored(workspace, id);
         const [total] = (yield* CARD_SQL.countVersions.get(row))!;
@@ -249,7 +235,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
         return { items, total, limit, offset };
       }),
 
-    version: (workspace, id, version) =>
+    version: (workspace: string, id: string, version: number) =>
       register.read(function* () {
         const { row: number } = yield* stored(workspace, id);
         const row = yield* CARD_SQL.version.get(number, version);
@@ -257,7 +243,8 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
         return versionOf(row);
       }),
 
-    restore: (author, id, version, condition) =>
+    /** Creates a new version with the content of an old version. A deleted card becomes visible again. */
+    restore: (author: Author, id: string, version: number, condition?: string) =>
       register.change(function* () {
         const card = yield* stored(author.workspace, id);
         check(condition, card);
@@ -267,30 +254,20 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
         return yield* replace(author, card, { slug, name, description, content }, 'card.restore');
       }),
 
-    bySlug(workspace, slug) {
+    /** Returns the workspace's card with this slug, or undefined if there is no such card. Ignores deleted cards. */
+    bySlug(workspace: string, slug: string): MaybePromise<ModelCard | undefined> {
       // The slug comes from the caller. Slugs that are too long must not fill the cache.
       if (slug.length > MAX_SLUG_CHARS) return undefined;
-      const changed = register.changed();
-      if (changed !== seen) {
-        cache.clear();
-        seen = changed;
-      }
-      const key = JSON.stringify([workspace, slug]);
-      if (cache.has(key)) return cache.get(key);
-      return andThen(
-        register.read(() => CARD_SQL.bySlug.get(workspace, slug)),
-        (row) => {
-          const card = row && modelCard(workspace, storedOf(row));
-          // If the register has changed since the read began, the card may be outdated and must not be cached.
-          if (changed !== register.changed()) return card;
-          if (cache.size >= MAX_CACHED) cache.clear();
-          cache.set(key, card);
-          return card;
-        },
+      return cached(JSON.stringify([workspace, slug]), () =>
+        register.read(function* () {
+          const row = yield* CARD_SQL.bySlug.get(workspace, slug);
+          return row && modelCard(workspace, storedOf(row));
+        }),
       );
     },
 
-    slugs: (workspace, limit) =>
+    /** Returns at most `limit` slugs, for lists and for "did you mean" suggestions. */
+    slugs: (workspace: string, limit: number): MaybePromise<readonly string[]> =>
       register.read(function* () {
         const rows = yield* CARD_SQL.slugs.all(workspace, limit);
         return rows.map(([slug]) => slug);

@@ -41,15 +41,6 @@ const PROVIDER_FILES: Readonly<Record<ProviderConfig['type'], readonly FileKind[
   scripted: FILE_KINDS,
 };
 
-/**
- * The kinds of files that a provider downloads if a request contains their address. The gateway itself downloads no
- * files.
- */
-const PROVIDER_DOWNLOADS: typeof PROVIDER_FILES = {
-  ...PROVIDER_FILES,
-  'openai-compatible': [],
-};
-
 /** Facts about the client's own request. The converted `request` may lack some of its details. */
 export interface OwnRequest {
   readonly relay?: Pick<Relay, 'accepts'> | undefined;
@@ -191,20 +182,16 @@ function takers(
   throw notAccepted(target, refusedByAll);
 }
 
+/**
+ * Returns whether the provider accepts the file. A file that is only an address is downloaded by the provider, because
+ * the gateway itself downloads no files. Compatible servers download no files either.
+ */
 function takes(
   { provider }: Candidate,
   { kind, isAddress }: Pick<SentFile, 'kind' | 'isAddress'>,
 ): boolean {
-  const table = isAddress ? PROVIDER_DOWNLOADS : PROVIDER_FILES;
-  return table[provider.config.type].includes(kind);
-}
-
-function acceptedKinds({ candidates, limits }: ModelTarget): FileKind[] {
-  return FILE_KINDS.filter(
-    (kind) =>
-      !limits.without.has(kind) &&
-      candidates.some(({ provider }) => PROVIDER_FILES[provider.config.type].includes(kind)),
-  );
+  const { type } = provider.config;
+  return !(isAddress && type === 'openai-compatible') && PROVIDER_FILES[type].includes(kind);
 }
 
 /**
@@ -212,11 +199,15 @@ function acceptedKinds({ candidates, limits }: ModelTarget): FileKind[] {
  * but no provider accepts all of them.
  */
 function notAccepted(target: ModelTarget, file: SentFile | undefined): A2AError {
-  const kinds = acceptedKinds(target);
+  const { name, candidates, limits } = target;
+  const kinds = FILE_KINDS.filter(
+    (each) =>
+      !limits.without.has(each) &&
+      candidates.some((candidate) => takes(candidate, { kind: each, isAddress: false })),
+  );
   const accepted = LIST.format(['text', ...kinds.map((kind) => FILE_WORDS[kind])]);
   const refusal = (message: string) =>
     new A2AError('contentTypeNotSupported', message, { info: { supported: accepted } });
-  const { name } = target;
   if (!file)
     return refusal(
       `No provider of the model ${name} accepts all of these files: send fewer kinds of files`,

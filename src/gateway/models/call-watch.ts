@@ -1,6 +1,7 @@
 /** Records metrics of provider calls, and one span and one log line for each request. */
 import type { FinishReason, ModelRequest } from '../../agent/index.ts';
 import type { Logger } from '../../tasks/index.ts';
+import type { Caller } from '../api/caller.ts';
 import { type Attribution, logFields, spanAttributes } from '../telemetry/attribution.ts';
 import type { Meter, Tracer } from '../telemetry/telemetry.ts';
 import {
@@ -28,39 +29,34 @@ export interface Answered {
   readonly reason?: FinishReason | undefined;
 }
 
-interface RequestDetails {
-  readonly traceparent: string | undefined;
-  /** The caller and the task, for the span and the log line. */
-  readonly attribution: Attribution;
-  /** Settings of the request that become attributes of the span. */
-  readonly settings?: Pick<ModelRequest, 'maxOutputTokens' | 'temperature'> | undefined;
+/** The caller and the task of a request, and the span that the request belongs to. */
+export interface WatchedRequest extends Attribution {
+  readonly caller: Attribution['caller'] & Pick<Caller, 'keyId' | 'traceparent'>;
 }
 
-export function createWatch({
-  logger,
-  meter,
-  tracer,
-}: {
+export interface WatchOptions {
   readonly logger: Logger;
   readonly meter?: Meter | undefined;
   readonly tracer?: Tracer | undefined;
-}) {
+}
+
+export function createWatch({ logger, meter, tracer }: WatchOptions) {
   return {
-    /** Records one request. The request has only one span, even if several providers are called for it. */
-    start(
-      { apiType, name }: ModelTarget,
-      { traceparent, attribution, settings = {} }: RequestDetails,
-    ) {
+    /**
+     * Records one request. The request has only one span, even if several providers are called for it. Settings of
+     * `request` become attributes of the span.
+     */
+    start({ apiType, name }: ModelTarget, watched: WatchedRequest, request: ModelRequest) {
       const started = performance.now();
       const operation = GEN_AI_OPERATIONS[apiType];
       const span = tracer?.start(`${operation} ${name}`, {
         kind: 'client',
-        parent: traceparent,
+        parent: watched.caller.traceparent,
         attributes: {
           [GEN_AI.operation]: operation,
           [GEN_AI.requestModel]: name,
-          ...spanAttributes(attribution),
-          ...requestAttributes(settings),
+          ...spanAttributes(watched),
+          ...requestAttributes(request),
         },
       });
       return {
@@ -92,10 +88,7 @@ export function createWatch({
           const { inputTokens, outputTokens, cost, provider } = answer?.used ?? {};
           const used = answer && { provider, inputTokens, outputTokens, ...(cost && { cost }) };
           const ms = Math.round(performance.now() - started);
-          logger.info(
-            { ...logFields(attribution), model: name, outcome, ms, ...used },
-            'model call',
-          );
+          logger.info({ ...logFields(watched), model: name, outcome, ms, ...used }, 'model call');
         },
       };
     },

@@ -92,12 +92,6 @@ export function createCatalogue(
     }
   }
 
-  function resolve(workspace: string, name: string, apiType: ApiType): MaybePromise<ModelTarget> {
-    return andThen(cards.bySlug(workspace, name), (found) =>
-      resolveWith(found?.card, workspace, name, apiType),
-    );
-  }
-
   function resolveWith(
     card: CardContent | undefined,
     workspace: string,
@@ -199,7 +193,10 @@ export function createCatalogue(
   }
 
   return {
-    resolve,
+    resolve: (workspace, name, apiType) =>
+      andThen(cards.bySlug(workspace, name), (found) =>
+        resolveWith(found?.card, workspace, name, apiType),
+      ),
     async list(workspace) {
       const slugs = await cards.slugs(workspace, MAX_LISTED);
       const found = await allOf(slugs.map((slug) => cards.bySlug(workspace, slug)));

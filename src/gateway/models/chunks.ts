@@ -1,12 +1,10 @@
-/** Functions for the chunks of an answer. They select the visible chunks, count tokens and join texts. */
+/** Functions for the chunks of an answer. They select the visible chunks and join texts. */
 import type { FinishReason, ModelChunk } from '../../agent/index.ts';
-import { cutOff } from '../../agent/internal/index.ts';
 import type { JsonObject } from '../../base/index.ts';
 import type { ModelTarget } from './catalogue.ts';
 import type { Used } from './cost.ts';
 import { streams } from './limits.ts';
 import type { RawChunk } from './relay/relay.ts';
-import type { TokenCounter } from './token-count.ts';
 
 interface FinishChunk {
   readonly kind: 'finish';
@@ -49,25 +47,6 @@ async function* inOnePiece(chunks: AsyncIterable<RelayedChunk>): AsyncGenerator<
 export type SourceChunk = ModelChunk | RawChunk;
 
 /**
- * Returns the next visible chunk, and skips the invisible chunks before it. Counts all of these chunks in `tally`.
- * Throws a ModelError if there are no more chunks.
- */
-export async function nextVisible(
-  chunks: AsyncIterator<SourceChunk>,
-  name: string,
-  tally: { expect(): void; add(chunk: SourceChunk): void },
-  visible: (chunk: SourceChunk) => boolean,
-): Promise<SourceChunk> {
-  for (;;) {
-    tally.expect();
-    const { done, value } = await chunks.next();
-    if (done === true) throw cutOff(name);
-    tally.add(value);
-    if (visible(value)) return value;
-  }
-}
-
-/**
  * Returns whether the chunk has content. A chunk with the vendor's data has content even if its text is empty, because
  * the data belongs to the text before it.
  */
@@ -79,18 +58,4 @@ export function isContent(chunk: SourceChunk): boolean {
 /** Returns whether the chunk is part of the answer itself. Thoughts and empty texts are not. */
 export function isSaid(chunk: SourceChunk): boolean {
   return chunk.kind !== 'thought' && (chunk.kind !== 'text' || chunk.text !== '');
-}
-
-export function countChunk(chunk: SourceChunk, counter: TokenCounter): number {
-  switch (chunk.kind) {
-    case 'finish':
-    case 'blob':
-      return 0;
-    case 'raw':
-      return counter.raw(chunk.text);
-    case 'function-call':
-      return counter.text(chunk.name + JSON.stringify(chunk.args));
-    default:
-      return counter.text(chunk.text);
-  }
 }

@@ -21,14 +21,13 @@ const ProviderName = z
     /^[a-z0-9][a-z0-9._-]{0,63}$/i,
     'at most 64 letters, digits and . _ -, starting with a letter or digit',
   );
-const Milliseconds = z.int().min(1).max(MAX_MS);
+const whole = (min: number, max: number) => z.int().min(min).max(max);
+const Milliseconds = whole(1, MAX_MS);
+const ModelNames = z.array(ModelName).max(MAX_NAMES).optional();
 
 const Circuit = z
   .strictObject({
-    failures: z
-      .int()
-      .min(1)
-      .max(1000)
+    failures: whole(1, 1000)
       .default(5)
       .describe(
         'Number of consecutive failed calls of a workspace that open the circuit for this workspace',
@@ -56,39 +55,22 @@ export const ProviderConfig = z
       "The base URL with the API version, such as https://example.com/v1. Default: the vendor's address",
     ),
     file: z.string().min(1).optional().describe('The script file of a scripted provider'),
-    models: z
-      .array(ModelName)
-      .max(MAX_NAMES)
-      .optional()
-      .describe('The chat models of the provider'),
-    embeddingModels: z
-      .array(ModelName)
-      .max(MAX_NAMES)
-      .optional()
-      .describe('The embedding models of the provider'),
+    models: ModelNames.describe('The chat models of the provider'),
+    embeddingModels: ModelNames.describe('The embedding models of the provider'),
     timeoutMs: Milliseconds.default(600_000).describe('Timeout for a whole answer'),
     firstByteMs: Milliseconds.default(120_000).describe('Timeout until the answer starts'),
     idleTimeoutMs: Milliseconds.default(120_000).describe(
       'Timeout between two chunks of an answer',
     ),
-    usageWaitMs: z
-      .int()
-      .min(0)
-      .max(60_000)
+    usageWaitMs: whole(0, 60_000)
       .default(10_000)
       .describe(
         'How long the gateway continues to read an answer after its caller has left, to learn the usage. 0: not at all. Not used with maxConcurrent',
       ),
-    attempts: z
-      .int()
-      .min(1)
-      .max(10)
+    attempts: whole(1, 10)
       .default(2)
       .describe('Number of attempts before the next provider is tried'),
-    maxConcurrent: z
-      .int()
-      .min(1)
-      .max(100_000)
+    maxConcurrent: whole(1, 100_000)
       .optional()
       .describe(
         'Maximum number of concurrent calls, shared fairly between workspaces. Further calls wait, or use another provider',

@@ -10,7 +10,7 @@ import type { RelayedChunk, SourceChunk } from './chunks.ts';
 import type { Used } from './cost.ts';
 import type { ProviderCall } from './provider-call.ts';
 
-interface StartedAnswer extends Pick<ProviderCall, 'rest' | 'tally'> {
+interface StartedAnswer extends Pick<ProviderCall, 'read' | 'taken' | 'tally'> {
   /** The first visible chunk. It is counted already. */
   readonly first: SourceChunk;
 }
@@ -28,8 +28,8 @@ interface AnswerHooks {
   readonly finished: (usage: Usage | undefined, reason: FinishReason) => Used;
   /** Called when the provider has failed. Returns the error for the caller. */
   failed(error: unknown): unknown;
-  /** Called when the reader has left. `next` returns the next chunk that the reader did not read. */
-  left(next: () => Promise<SourceChunk>): void;
+  /** Called when the reader has left. `unread` is the first chunk if the reader did not read it. */
+  left(unread: SourceChunk | undefined): void;
 }
 
 type Step = IteratorResult<RelayedChunk, undefined>;
@@ -43,8 +43,6 @@ export class CountedAnswer implements AsyncIterableIterator<RelayedChunk, undefi
   readonly #hooks: AnswerHooks;
   /** The first chunk, until it is read. */
   #first: SourceChunk | undefined;
-  /** The chunk that is being read from the provider. */
-  #reading: Promise<IteratorResult<SourceChunk>> | undefined;
   #waiting: { resolve(step: Step): void; reject(reason: unknown): void } | undefined;
   #over = false;
   #told = 0;
@@ -85,19 +83,15 @@ export class CountedAnswer implements AsyncIterableIterator<RelayedChunk, undefi
   }
 
   #read(): void {
-    const { rest, tally } = this.#started;
-    tally.expect();
-    this.#reading = rest.next();
-    this.#reading.then(this.#onStep, this.#onError);
+    this.#started.read().then(this.#onStep, this.#onError);
   }
 
   readonly #onStep = (step: IteratorResult<SourceChunk>): void => {
-    // If the reader has left, only `#rest` may read this chunk.
+    // If the reader has left, the `left` hook may read this chunk.
     if (this.#over) return;
-    this.#reading = undefined;
     if (step.done === true) return this.#onError(cutOff(this.#hooks.name));
-    this.#started.tally.add(step.value);
-    if (this.#hooks.visible(step.value)) this.#give(step.value);
+    const chunk = this.#started.taken(step);
+    if (this.#hooks.visible(chunk)) this.#give(chunk);
     else this.#read();
   };
 
@@ -130,23 +124,8 @@ export class CountedAnswer implements AsyncIterableIterator<RelayedChunk, undefi
     const waiting = this.#end();
     if (signal.aborted) waiting?.reject(signal.reason);
     else waiting?.resolve(DONE);
-    this.#hooks.left(this.#rest);
+    this.#hooks.left(this.#first);
   }
-
-  /** Returns the next chunk that the reader did not read. */
-  readonly #rest = async (): Promise<SourceChunk> => {
-    const { rest, tally, first } = this.#started;
-    if (this.#first) {
-      this.#first = undefined;
-      return first;
-    }
-    if (!this.#reading) tally.expect();
-    const { value, done } = await (this.#reading ?? rest.next());
-    this.#reading = undefined;
-    if (done === true) throw cutOff(this.#hooks.name);
-    tally.add(value);
-    return value;
-  };
 
   #end() {
     this.#over = true;

@@ -21,13 +21,11 @@ import {
   type VendorEnvironment,
 } from '../../agent/index.ts';
 import type { Relay } from './relay/relay.ts';
-import { raceAbort } from '../../base/index.ts';
-import type { Logger } from '../../tasks/index.ts';
-import type { Caller } from '../api/caller.ts';
+import { type MaybePromise, raceAbort } from '../../base/index.ts';
 import type { Reservation, Spending } from '../budgets/spending.ts';
 import type { PlannedCall } from '../budgets/calls.ts';
 import { logFields } from '../telemetry/attribution.ts';
-import type { Labels, Meter, Tracer } from '../telemetry/telemetry.ts';
+import type { Labels } from '../telemetry/telemetry.ts';
 import type { CardLookup } from '../cards/cards.ts';
 import { admitted } from './admission.ts';
 import { CountedAnswer } from './counted-answer.ts';
@@ -39,7 +37,13 @@ import {
   type RelayedChunk,
   type SourceChunk,
 } from './chunks.ts';
-import { createWatch, type Answered, type CallWatch } from './call-watch.ts';
+import {
+  createWatch,
+  type Answered,
+  type CallWatch,
+  type WatchedRequest,
+  type WatchOptions,
+} from './call-watch.ts';
 import { type OtherNodes, readNews } from './circuit-news.ts';
 import { createCatalogue, type Candidate, type Catalogue, type ModelTarget } from './catalogue.ts';
 import type { ModelSettings } from './config.ts';
@@ -50,21 +54,16 @@ import { impliedDefaultModel, OFFLINE } from './implied.ts';
 import { createLeftAnswers } from './left-answers.ts';
 import { ordered } from './order.ts';
 import { promptOf } from './prompt-count.ts';
-import { callProvider, chunksOf, type ProviderCall } from './provider-call.ts';
+import { callProvider, type ProviderCall } from './provider-call.ts';
 import { createProviders, type Provider } from './provider.ts';
 import type { Estimate } from './token-tally.ts';
 import { tokenCounter } from './token-count.ts';
 
-export interface AskOptions {
-  /** The caller that is charged. */
-  readonly caller: Pick<Caller, 'workspace' | 'keyId' | 'traceparent'> &
-    Partial<Pick<Caller, 'keyName' | 'subject'>>;
+/** The caller is charged. The context and the task are used for budgets, usage, spans and the log. */
+export interface AskOptions extends WatchedRequest {
   readonly signal: AbortSignal;
-  /** The context that the call belongs to. Together with `taskId`, it is used for budgets, usage, spans and the log. */
-  readonly contextId?: string | undefined;
   /** True if the vendor does not charge for the call. Such a call needs no budget, and its usage is not stored. */
   readonly free?: boolean | undefined;
-  readonly taskId?: string | undefined;
 }
 
 export interface AnswerOptions extends AskOptions {
@@ -124,13 +123,10 @@ export interface AnswerStream {
   readonly leave: () => void;
 }
 
-export interface ModelsOptions {
+export interface ModelsOptions extends WatchOptions {
   readonly config: ModelSettings;
   readonly cards: CardLookup;
   readonly spending: Pick<Spending, 'check' | 'reserve'>;
-  readonly logger: Logger;
-  readonly meter?: Meter | undefined;
-  readonly tracer?: Tracer | undefined;
   /**
    * The environment variables with API keys and addresses that are not in the configuration. Default: `process.env`.
    */
@@ -178,7 +174,7 @@ export function createModels(options: ModelsOptions): Models {
    */
   async function ask<Begun>(
     target: ModelTarget,
-    { caller, signal, contextId, taskId, free = false, relay }: AnswerOptions,
+    askOptions: AnswerOptions,
     request: ModelRequest,
     begin: (
       candidate: Candidate,
@@ -190,18 +186,15 @@ export function createModels(options: ModelsOptions): Models {
      * Called if the caller leaves while a candidate is being called and has not answered yet. The function must call
      * `settle` once, now or later.
      */
-    onLeft = (settle: (usage: Usage) => void) => settle(estimated(target, request, relay)),
+    onLeft = (settle: (usage: Usage) => void) =>
+      settle(estimated(target, request, askOptions.relay)),
   ) {
+    const { caller, signal, free = false } = askOptions;
     signal.throwIfAborted();
-    const origin = { contextId, taskId };
-    const reservation = free
-      ? FREE
-      : await spending.reserve(planned(target, request, { caller, ...origin, relay }));
+    const reservation = free ? FREE : await spending.reserve(planned(target, request, askOptions));
     const { maxOutputTokens } = reservation;
     const limited = maxOutputTokens === undefined ? request : { ...request, maxOutputTokens };
-    const { traceparent } = caller;
-    const attribution = { caller, ...origin };
-    const watched = watch.start(target, { traceparent, attribution, settings: limited });
+    const watched = watch.start(target, askOptions, limited);
     /**
      * The candidate that was called last. Undefined if there was no call, or if the last call failed while the caller
      * was still there.
@@ -234,7 +227,7 @@ export function createModels(options: ModelsOptions): Models {
         delayMs,
         onFailure(candidate, error, next) {
           const { name: provider } = candidate.provider;
-          const fields = { ...logFields(attribution), err: error, provider, model: target.name };
+          const fields = { ...logFields(askOptions), err: error, provider, model: target.name };
           logger.warn({ ...fields, next }, 'a model did not answer');
           watch.failure(provider, next);
         },
@@ -325,8 +318,8 @@ export function createModels(options: ModelsOptions): Models {
      * cannot have hidden thoughts, if the call is free, or if the provider limits concurrent calls.
      */
     function readOn(
-      { candidate, tally, maxOutputTokens, stop }: Omit<ProviderCall, 'first'>,
-      next: () => Promise<SourceChunk>,
+      { candidate, tally, maxOutputTokens, stop, next }: Omit<ProviderCall, 'first'>,
+      unread: MaybePromise<SourceChunk> | undefined,
       settle: (usage: Usage) => void,
     ): void {
       const { type, usageWaitMs, maxConcurrent } = candidate.provider.config;
@@ -335,7 +328,11 @@ export function createModels(options: ModelsOptions): Models {
       const reads = hidden && !free && maxConcurrent === undefined;
       left.take({
         ms: reads ? usageWaitMs : 0,
-        next,
+        async next() {
+          const first = unread;
+          unread = undefined;
+          return first ?? next();
+        },
         stop: () => stop(new Error('the caller has left')),
         end: (usage) => settle(usage ?? tally.estimate(prompt, { hidden, maxOutputTokens })),
       });
@@ -343,7 +340,7 @@ export function createModels(options: ModelsOptions): Models {
 
     const asking = await ask(target, askOptions, request, begin, (settle) => {
       if (!call) return settle(estimated(target, request, relay));
-      readOn(call, chunksOf(call), settle);
+      readOn(call, call.first, settle);
     });
     const { candidate, answer: begun } = asking;
     const { tally, stop } = begun;
@@ -371,7 +368,7 @@ export function createModels(options: ModelsOptions): Models {
         );
         return new CutOff(target.name, broken);
       },
-      left: (next) => readOn(begun, next, (usage) => settle('left', usage)),
+      left: (unread) => readOn(begun, unread, (usage) => settle('left', usage)),
     });
   }
 
@@ -454,14 +451,16 @@ const OUTCOMES = { whole: 'ok', broken: 'cut-off', left: 'canceled' } as const s
 function planned(
   target: ModelTarget,
   request: ModelRequest,
-  { relay, ...origin }: Pick<AnswerOptions, 'caller' | 'contextId' | 'taskId' | 'relay'>,
+  { caller, contextId, taskId, relay }: WatchedRequest & Pick<AnswerOptions, 'relay'>,
 ): PlannedCall {
   return {
     model: target.name,
     pricing: target.pricing,
     prompt: () => promptOf(target, request, relay),
     maxOutputTokens: request.maxOutputTokens,
-    ...origin,
+    caller,
+    contextId,
+    taskId,
   };
 }
 

@@ -1,40 +1,29 @@
 /** One call to a provider. The provider gets either the client's own request (`relay`) or a converted request. */
 import type { ModelRequest } from '../../agent/index.ts';
+import { cutOff } from '../../agent/internal/index.ts';
 import type { Candidate } from './catalogue.ts';
-import { nextVisible, type SourceChunk } from './chunks.ts';
+import type { SourceChunk } from './chunks.ts';
 import { relays } from './provider.ts';
 import type { Relay } from './relay/relay.ts';
 import { TokenTally } from './token-tally.ts';
 import type { TokenCounter } from './token-count.ts';
 
-export interface ProviderCall {
-  /** The caller's name for the model. */
-  readonly name: string;
-  readonly candidate: Candidate;
-  /** Maximum number of output tokens, or undefined if there is no limit. */
-  readonly maxOutputTokens: number | undefined;
-  /** Counts all chunks that have been read. */
-  readonly tally: TokenTally;
-  /** The first visible chunk. Rejects if the call fails before this chunk. */
-  readonly first: Promise<SourceChunk>;
-  /** The chunks after the first visible chunk. */
-  readonly rest: AsyncIterator<SourceChunk>;
-  /** Stops the call and closes the connection to the provider. */
-  readonly stop: (reason: unknown) => void;
-}
+export type ProviderCall = ReturnType<typeof callProvider>;
 
 export interface ProviderCallOptions {
+  /** The caller's name for the model. */
   readonly name: string;
   readonly relay: Relay | undefined;
   readonly counter: TokenCounter;
   readonly visible: (chunk: SourceChunk) => boolean;
 }
 
+/** Starts the call. Its chunks can be read with `next`, or with `read` and `taken`. */
 export function callProvider(
   candidate: Candidate,
   request: ModelRequest,
   { name, relay, counter, visible }: ProviderCallOptions,
-): ProviderCall {
+) {
   const { provider, model } = candidate;
   const { maxOutputTokens } = request;
   const upstream = new AbortController();
@@ -42,25 +31,48 @@ export function callProvider(
     relay && relays(provider, relay)
       ? provider.relay(relay, { model, maxOutputTokens }, upstream.signal)
       : provider.chat(model).generate(request, upstream.signal);
-  const rest = chunks[Symbol.asyncIterator]();
+  const source = chunks[Symbol.asyncIterator]();
   const tally = new TokenTally(counter);
-  const first = nextVisible(rest, name, tally, visible);
-  const stop = (reason: unknown): void => {
-    upstream.abort(reason);
-    void rest.return?.().catch(() => undefined);
-  };
-  return { name, candidate, maxOutputTokens, tally, first, rest, stop };
-}
+  /** The chunk that is being read. */
+  let reading: Promise<IteratorResult<SourceChunk>> | undefined;
 
-/**
- * Returns a function that returns one chunk per call. The first call returns the first visible chunk. Later calls
- * return all following chunks, visible or not.
- */
-export function chunksOf({ name, first, rest, tally }: ProviderCall): () => Promise<SourceChunk> {
-  let pending: Promise<SourceChunk> | undefined = first;
-  return () => {
-    const chunk = pending ?? nextVisible(rest, name, tally, () => true);
-    pending = undefined;
-    return chunk;
+  function read(): Promise<IteratorResult<SourceChunk>> {
+    tally.expect();
+    return (reading = source.next());
+  }
+
+  /** Counts and returns a chunk that was read. Throws a ModelError if there are no more chunks. */
+  function taken({ done, value }: IteratorResult<SourceChunk>): SourceChunk {
+    reading = undefined;
+    if (done === true) throw cutOff(name);
+    tally.add(value);
+    return value;
+  }
+
+  /** Returns the next chunk, visible or not. If a chunk is being read, returns this chunk. */
+  const next = async (): Promise<SourceChunk> => taken(await (reading ?? read()));
+
+  async function firstVisible(): Promise<SourceChunk> {
+    for (;;) {
+      const chunk = await next();
+      if (visible(chunk)) return chunk;
+    }
+  }
+
+  return {
+    candidate,
+    maxOutputTokens,
+    /** Counts all chunks that have been read. */
+    tally,
+    /** The first visible chunk. Rejects if the call fails before this chunk. */
+    first: firstVisible(),
+    read,
+    taken,
+    next,
+    /** Stops the call and closes the connection to the provider. */
+    stop(reason: unknown): void {
+      upstream.abort(reason);
+      void source.return?.().catch(() => undefined);
+    },
   };
 }

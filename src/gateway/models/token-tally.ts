@@ -5,7 +5,7 @@
  */
 import type { Usage } from '../../agent/index.ts';
 import { LONGEST_ANSWER } from '../budgets/grant.ts';
-import { countChunk, type SourceChunk } from './chunks.ts';
+import type { SourceChunk } from './chunks.ts';
 import type { TokenCounter } from './token-count.ts';
 
 /**
@@ -57,13 +57,22 @@ export class TokenTally {
    */
   add(chunk: SourceChunk): void {
     this.#endPause();
-    if (chunk.kind !== 'raw') {
-      this.#tokens += countChunk(chunk, this.#counter);
-      return;
+    switch (chunk.kind) {
+      case 'raw':
+        this.#reported = chunk.usage ?? this.#reported;
+        this.#uncounted += chunk.text;
+        if (this.#uncounted.length >= this.#countedChars) this.#countText();
+        break;
+      case 'function-call':
+        this.#tokens += this.#counter.text(chunk.name + JSON.stringify(chunk.args));
+        break;
+      case 'text':
+      case 'thought':
+        this.#tokens += this.#counter.text(chunk.text);
+        break;
+      default:
+      // Files are not counted. The last chunk has no text.
     }
-    this.#reported = chunk.usage ?? this.#reported;
-    this.#uncounted += chunk.text;
-    if (this.#uncounted.length >= this.#countedChars) this.#countText();
   }
 
   /** Number of output tokens counted so far. The latest part of a relayed answer may not be included yet. */

@@ -1,15 +1,22 @@
 /**
  * Handles a text that the person has sent: a command of this terminal, a command of the person's own shell (`!`), or a
- * prompt for the session.
+ * prompt for the session. Also changes the approval mode with Shift-Tab.
  */
 import { unescapedCommand, unknownCommand, type SessionAction } from '../../display/index.ts';
 import { helpText, KEYS, localCommand } from '../input/local-commands.ts';
 import type { Completions } from './completions.ts';
-import { ModeSwitch } from './mode-switch.ts';
 import type { TuiOptions } from './options.ts';
 import type { OverlayHost, Overlays } from './overlays.ts';
 import { PersonShell } from './person-shell.ts';
 import { runSharing } from './sharing.ts';
+
+/** How long after the last press of Shift-Tab the chosen approval mode is sent. */
+const SETTLED_MS = 700;
+/**
+ * The modes in the order in which the key chooses them. The mode `yolo` is left out, so that nobody chooses it by
+ * mistake.
+ */
+const MODES = ['ask', 'auto-edit', 'plan'] as const;
 
 /** The part of the controller that a typed text needs. */
 export interface TextHost extends OverlayHost {
@@ -28,7 +35,9 @@ export class TypedText {
   readonly #host: TextHost;
   readonly #options: TypedTextOptions;
   readonly #shell: PersonShell;
-  readonly #modes: ModeSwitch;
+  /** The approval mode that the person has chosen and that was not sent yet. */
+  #mode: string | undefined;
+  #modeTimer: NodeJS.Timeout | undefined;
 
   constructor(host: TextHost, options: TypedTextOptions) {
     this.#host = host;
@@ -37,10 +46,6 @@ export class TypedText {
       shell: options.options.shell,
       running: (command) => host.change({ command }),
       ended: (call) => host.dispatch({ kind: 'own-command', call }),
-    });
-    this.#modes = new ModeSwitch({
-      show: (mode) => host.change({ mode }),
-      send: (command) => host.attempt(this.#setMode(command)),
     });
   }
 
@@ -64,7 +69,7 @@ export class TypedText {
     }
     if (text.startsWith('!')) return this.#shell.run(text.slice(1).trim());
     // The prompt must run in the mode that is shown.
-    this.#modes.settle(host.ui.state.approval);
+    this.#settleMode(host.ui.state.approval);
     await this.#prompt(text);
   }
 
@@ -73,17 +78,26 @@ export class TypedText {
     this.#host.dispatch(await runSharing(command, words, session, this.#options.options));
   }
 
-  /** Chooses the next approval mode. */
+  /**
+   * Chooses the next approval mode. The chosen mode is shown at once. The command is sent when the person has stopped
+   * pressing the key, so that only the final mode is in the log of the session.
+   */
   nextMode(): void {
     const host = this.#host;
     const { roles } = host.session.self;
+    const { approval } = host.ui.state;
     // The mode is empty until the session is open.
-    if (host.ui.state.approval === '') return;
-    if (roles.includes('prompt') && roles.includes('approve')) {
-      this.#modes.next(host.ui.state.approval);
-    } else {
+    if (approval === '') return;
+    if (!roles.includes('prompt') || !roles.includes('approve')) {
       host.notice('info', 'This client may not change the approval mode.');
+      return;
     }
+    const before = this.#mode ?? approval;
+    const at = MODES.findIndex((mode) => mode === before);
+    this.#mode = MODES[(at + 1) % MODES.length] ?? MODES[0];
+    host.change({ mode: this.#mode });
+    clearTimeout(this.#modeTimer);
+    this.#modeTimer = setTimeout(() => this.#settleMode(approval), SETTLED_MS);
   }
 
   /** Stops the person's own command. Returns whether a command was running. */
@@ -93,7 +107,8 @@ export class TypedText {
 
   close(): void {
     this.#shell.stop();
-    this.#modes.close();
+    // A chosen mode that was not sent yet is never sent.
+    clearTimeout(this.#modeTimer);
   }
 
   async #prompt(text: string): Promise<void> {
@@ -114,10 +129,20 @@ export class TypedText {
     if (host.ui.composer.buffer.text === '') host.write(text);
   }
 
-  async #setMode(command: string): Promise<void> {
+  /** Sends the chosen mode now, if there is one and it is not the current mode of the session. */
+  #settleMode(current: string): void {
+    clearTimeout(this.#modeTimer);
+    const chosen = this.#mode;
+    this.#mode = undefined;
+    if (chosen === undefined) return;
+    if (chosen === current) this.#host.change({ mode: undefined });
+    else this.#host.attempt(this.#sendMode(chosen));
+  }
+
+  async #sendMode(mode: string): Promise<void> {
     const host = this.#host;
     try {
-      const { queued } = await host.session.prompt(command);
+      const { queued } = await host.session.prompt(`/approval ${mode}`);
       if (queued) host.notice('info', 'The mode changes when the turn ends.');
     } catch (error) {
       host.change({ mode: undefined });

@@ -1,6 +1,7 @@
 /** A text with a cursor, and the editing operations. Moving the cursor never leaves it inside a grapheme. */
 import type { EditedText } from '../../display/index.ts';
 import { graphemes, graphemeWidth, widthOf } from '../text/width.ts';
+import type { KeyName, KeyPress } from './keys.ts';
 
 /** Maximum length of the text after `insert`. Input that exceeds it is dropped. */
 export const MAX_TEXT = 100_000;
@@ -35,32 +36,32 @@ export function replace(
   };
 }
 
-export function left({ text, cursor }: TextBuffer): TextBuffer {
+function left({ text, cursor }: TextBuffer): TextBuffer {
   const last = graphemes(text.slice(0, cursor)).at(-1) ?? '';
   return { text, cursor: cursor - last.length };
 }
 
-export function right({ text, cursor }: TextBuffer): TextBuffer {
+function right({ text, cursor }: TextBuffer): TextBuffer {
   const [first = ''] = graphemes(text.slice(cursor, cursor + 64));
   return { text, cursor: cursor + first.length };
 }
 
-export function wordLeft({ text, cursor }: TextBuffer): TextBuffer {
+function wordLeft({ text, cursor }: TextBuffer): TextBuffer {
   let start = text.slice(0, cursor).trimEnd().length;
   while (start > 0 && !/\s/.test(text.charAt(start - 1))) start -= 1;
   return { text, cursor: start };
 }
 
-export function wordRight({ text, cursor }: TextBuffer): TextBuffer {
+function wordRight({ text, cursor }: TextBuffer): TextBuffer {
   const word = /^\s*[^\s]*/.exec(text.slice(cursor))?.[0] ?? '';
   return { text, cursor: cursor + word.length };
 }
 
-export function lineStart({ text, cursor }: TextBuffer): TextBuffer {
+function lineStart({ text, cursor }: TextBuffer): TextBuffer {
   return { text, cursor: text.slice(0, cursor).lastIndexOf('\n') + 1 };
 }
 
-export function lineEnd({ text, cursor }: TextBuffer): TextBuffer {
+function lineEnd({ text, cursor }: TextBuffer): TextBuffer {
   const end = text.indexOf('\n', cursor);
   return { text, cursor: end < 0 ? text.length : end };
 }
@@ -93,9 +94,41 @@ function atColumn({ text }: TextBuffer, start: number, end: number, column: numb
 }
 
 /** Deletes the text between the cursor and the position to which `move` moves the cursor. */
-export function erase(buffer: TextBuffer, move: (buffer: TextBuffer) => TextBuffer): TextBuffer {
+function erase(buffer: TextBuffer, move: Edit): TextBuffer {
   const to = move(buffer).cursor;
   return replace(buffer, Math.min(to, buffer.cursor), Math.max(to, buffer.cursor), '');
+}
+
+type Edit = (buffer: TextBuffer) => TextBuffer;
+
+const erasing = (move: Edit) => (buffer: TextBuffer) => erase(buffer, move);
+
+/** What a key does, alone and with Ctrl or Alt. */
+const KEYS: Partial<Record<KeyName, readonly [alone: Edit, byWord: Edit]>> = {
+  left: [left, wordLeft],
+  right: [right, wordRight],
+  home: [lineStart, lineStart],
+  end: [lineEnd, lineEnd],
+  backspace: [erasing(left), erasing(wordLeft)],
+  delete: [erasing(right), erasing(wordRight)],
+};
+/** What a letter does with Ctrl. */
+const LETTERS: Readonly<Record<string, Edit>> = {
+  a: lineStart,
+  e: lineEnd,
+  b: left,
+  f: right,
+  u: erasing(lineStart),
+  k: erasing(lineEnd),
+  w: erasing(wordLeft),
+};
+
+/** Returns how the key changes the text or moves the cursor, or undefined if the key does neither. */
+export function editing(key: KeyPress): Edit | undefined {
+  if (key.name !== 'text') return KEYS[key.name]?.[key.ctrl || key.alt ? 1 : 0];
+  if (key.ctrl) return LETTERS[key.text];
+  if (key.alt && key.text === 'b') return wordLeft;
+  return key.alt && key.text === 'f' ? wordRight : undefined;
 }
 
 /** The text, split into rows, and the position of the cursor. */

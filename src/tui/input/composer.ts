@@ -1,34 +1,42 @@
 /**
- * The text field: its text, the prompt history (↑, ↓, Ctrl-R) and the completions. The functions are pure: they return
- * the state after a key. After Enter, they may also return a prompt to send.
+ * The text field: its text, the prompt history (↑, ↓, Ctrl-R), the completions and long pastes. The functions are pure:
+ * they return the state after a key. After Enter, they may also return a prompt to send.
+ *
+ * The text field shows a long paste as a label, for example `[Pasted 200 lines]`. In the edited text, one character
+ * from a private range stands for the paste. So the cursor moves over the whole paste, and Backspace deletes the whole
+ * paste. The prompt is sent with the pasted text.
  */
 import {
   BLANK,
   down,
-  erase,
+  editing,
   insert,
-  left,
-  lineEnd,
-  lineStart,
+  MAX_TEXT,
   replace,
-  right,
   up,
   withText,
-  wordLeft,
-  wordRight,
   type TextBuffer,
 } from './buffer.ts';
 import type { Choice } from '../../display/index.ts';
 import { withoutLast } from '../text/width.ts';
 import { isCtrl, type KeyPress } from './keys.ts';
-import {
-  expandPastes,
-  isLongPaste,
-  NO_PASTES,
-  withoutMarks,
-  withPaste,
-  type Pastes,
-} from './pastes.ts';
+
+/**
+ * The pasted texts. The character that stands for a paste is its mark: the first character of the private range for
+ * index 0, the second for index 1, and so on.
+ */
+type Pastes = readonly string[];
+
+const NO_PASTES: Pastes = [];
+
+const FIRST = 0xf0000;
+const MARKS = /[\u{f0000}-\u{f003f}]/gu;
+const MAX_PASTES = 64;
+/** Maximum length of all pastes in one prompt. */
+const MAX_PASTED = 10 * MAX_TEXT;
+/** A paste that has more lines or more characters than these limits is shown as a label. */
+const MAX_SHOWN_LINES = 8;
+const MAX_SHOWN_CHARS = 2000;
 
 export interface Composer {
   readonly buffer: TextBuffer;
@@ -92,10 +100,12 @@ export function typed(composer: Composer, text: string): Composer {
 /** Inserts a pasted text. Returns undefined if the pasted texts would be too many or too long. */
 export function pasted(composer: Composer, text: string): Composer | undefined {
   if (!isLongPaste(text)) return typed(composer, text);
-  const added = withPaste(composer.pastes, withoutMarks(text));
-  if (!added) return undefined;
-  const { pastes, mark } = added;
-  return { ...edited(composer, insert(composer.buffer, mark)), pastes };
+  const plain = withoutMarks(text);
+  const { buffer, pastes } = composer;
+  const length = pastes.reduce((sum, each) => sum + each.length, plain.length);
+  if (pastes.length >= MAX_PASTES || length > MAX_PASTED) return undefined;
+  const mark = String.fromCodePoint(FIRST + pastes.length);
+  return { ...edited(composer, insert(buffer, mark)), pastes: [...pastes, plain.toWellFormed()] };
 }
 
 /** Returns the text in the text field, with the pasted texts. */
@@ -116,40 +126,6 @@ export function composerKey(composer: Composer, key: KeyPress): ComposerStep | u
   if (change) return { composer: edited(composer, change(composer.buffer)) };
   if (key.name === 'text' && !key.ctrl && !key.alt) return { composer: typed(composer, key.text) };
   return undefined;
-}
-
-const LETTERS: Readonly<Record<string, (buffer: TextBuffer) => TextBuffer>> = {
-  a: lineStart,
-  e: lineEnd,
-  b: left,
-  f: right,
-  u: (buffer) => erase(buffer, lineStart),
-  k: (buffer) => erase(buffer, lineEnd),
-  w: (buffer) => erase(buffer, wordLeft),
-};
-
-function editing(key: KeyPress): ((buffer: TextBuffer) => TextBuffer) | undefined {
-  const byWord = key.ctrl || key.alt;
-  switch (key.name) {
-    case 'left':
-      return byWord ? wordLeft : left;
-    case 'right':
-      return byWord ? wordRight : right;
-    case 'home':
-      return lineStart;
-    case 'end':
-      return lineEnd;
-    case 'backspace':
-      return (buffer) => erase(buffer, byWord ? wordLeft : left);
-    case 'delete':
-      return (buffer) => erase(buffer, byWord ? wordRight : right);
-    case 'text':
-      if (key.ctrl) return LETTERS[key.text];
-      if (key.alt && key.text === 'b') return wordLeft;
-      return key.alt && key.text === 'f' ? wordRight : undefined;
-    default:
-      return undefined;
-  }
 }
 
 function enter(composer: Composer, key: KeyPress): ComposerStep {
@@ -233,4 +209,30 @@ function searchKey(
   if (key.name === 'text' && !key.ctrl && !key.alt) return find(query + key.text, past.length);
   if (key.name === 'escape') return { composer: { buffer: draft, past, pastes } };
   return { composer: { buffer: composer.buffer, past, pastes } };
+}
+
+function isLongPaste(text: string): boolean {
+  return text.length > MAX_SHOWN_CHARS || lineCount(text) > MAX_SHOWN_LINES;
+}
+
+/** Returns the text with each mark replaced by the pasted text. */
+function expandPastes(text: string, pastes: Pastes): string {
+  return text.replaceAll(MARKS, (mark) => pastes[(mark.codePointAt(0) ?? 0) - FIRST] ?? '');
+}
+
+/** Removes characters that would be taken for the mark of a paste. */
+function withoutMarks(text: string): string {
+  return text.replaceAll(MARKS, '');
+}
+
+/** Returns the label that is shown for a character of the text, or undefined if it is not the mark of a paste. */
+export function pasteLabel(character: string, pastes: Pastes): string | undefined {
+  const text = pastes[(character.codePointAt(0) ?? 0) - FIRST];
+  if (text === undefined) return undefined;
+  const lines = lineCount(text);
+  return lines > 1 ? `[Pasted ${lines} lines]` : `[Pasted ${text.length} characters]`;
+}
+
+function lineCount(text: string): number {
+  return text.replace(/\n$/, '').split('\n').length;
 }

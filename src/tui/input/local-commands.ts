@@ -22,25 +22,27 @@ function command(name: string, description: string): SlashCommand {
   return { name, description, arguments: [], sub_commands: [] };
 }
 
-export type LocalCommand =
-  | { readonly name: 'quit' | 'keys' | 'help' | 'restore' }
-  | { readonly name: 'remote' | 'clients'; readonly words: readonly string[] };
+export interface LocalCommand {
+  readonly name: 'quit' | 'keys' | 'help' | 'restore' | 'remote' | 'clients';
+  readonly words: readonly string[];
+}
 
-const BARE: ReadonlyMap<string, Exclude<LocalCommand['name'], 'remote' | 'clients'>> = new Map([
+const NAMES: ReadonlyMap<string, LocalCommand['name']> = new Map([
   ['/quit', 'quit'],
   ['/exit', 'quit'],
   ['/keys', 'keys'],
   ['/help', 'help'],
   ['/restore', 'restore'],
+  ['/remote', 'remote'],
+  ['/clients', 'clients'],
 ]);
 
 export function localCommand(text: string): LocalCommand | undefined {
-  const [name = '', ...words] = text.trim().split(/\s+/);
-  if (name === '/remote' || name === '/clients') {
-    return { name: name === '/remote' ? 'remote' : 'clients', words };
-  }
-  const bare = words.length > 0 ? undefined : BARE.get(name);
-  return bare && { name: bare };
+  const [typed = '', ...words] = text.trim().split(/\s+/);
+  const name = NAMES.get(typed);
+  // With words, the other names are commands of the session or none at all.
+  const takesWords = name === 'remote' || name === 'clients';
+  return name && (takesWords || words.length === 0) ? { name, words } : undefined;
 }
 
 /** Returns the text of `/help`: the commands of the session and of this terminal, and the keys. */

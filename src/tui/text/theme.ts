@@ -15,50 +15,27 @@ export interface Theme {
   paint(line: StyledLine): string;
 }
 
-type Palette = Readonly<Record<Tone, number>>;
-
-const DARK: Palette = {
-  dim: 246,
-  faint: 242,
-  accent: 110,
-  person: 153,
-  other: 180,
-  good: 108,
-  warning: 179,
-  bad: 174,
-  added: 114,
-  removed: 174,
-  heading: 110,
-  code: 180,
-  link: 110,
-  keyword: 140,
-  string: 108,
-  number: 173,
-  comment: 243,
-  type: 109,
-  call: 110,
-};
-
-const LIGHT: Palette = {
-  dim: 242,
-  faint: 248,
-  accent: 25,
-  person: 24,
-  other: 94,
-  good: 28,
-  warning: 130,
-  bad: 124,
-  added: 28,
-  removed: 124,
-  heading: 25,
-  code: 94,
-  link: 25,
-  keyword: 90,
-  string: 28,
-  number: 130,
-  comment: 246,
-  type: 30,
-  call: 25,
+/** The colour of each tone, in the dark and in the light theme. */
+const COLOURS: Readonly<Record<Tone, Readonly<Record<'dark' | 'light', number>>>> = {
+  dim: { dark: 246, light: 242 },
+  faint: { dark: 242, light: 248 },
+  accent: { dark: 110, light: 25 },
+  person: { dark: 153, light: 24 },
+  other: { dark: 180, light: 94 },
+  good: { dark: 108, light: 28 },
+  warning: { dark: 179, light: 130 },
+  bad: { dark: 174, light: 124 },
+  added: { dark: 114, light: 28 },
+  removed: { dark: 174, light: 124 },
+  heading: { dark: 110, light: 25 },
+  code: { dark: 180, light: 94 },
+  link: { dark: 110, light: 25 },
+  keyword: { dark: 140, light: 90 },
+  string: { dark: 108, light: 28 },
+  number: { dark: 173, light: 130 },
+  comment: { dark: 243, light: 246 },
+  type: { dark: 109, light: 30 },
+  call: { dark: 110, light: 25 },
 };
 
 /** Black on white. */
@@ -73,7 +50,7 @@ export function themeFor(
 ): Theme {
   const bare = (environment['NO_COLOR'] ?? '') !== '' || environment['TERM'] === 'dumb';
   if (bare || name === 'none') return NONE;
-  return name === 'light' ? coloured('light', LIGHT) : coloured('dark', DARK);
+  return coloured(name === 'light' ? 'light' : 'dark');
 }
 
 export const NONE: Theme = {
@@ -90,7 +67,7 @@ function swapped(blocks: string): string {
   return Array.from(blocks, (block) => others[block] ?? block).join('');
 }
 
-function coloured(name: ThemeName, palette: Palette): Theme {
+function coloured(name: 'dark' | 'light'): Theme {
   const codesOf = ({ tone, bold, italic, underline, strike, paper }: StyledText): string => {
     const codes: (number | string)[] = [];
     if (bold === true) codes.push(1);
@@ -98,7 +75,7 @@ function coloured(name: ThemeName, palette: Palette): Theme {
     if (underline === true) codes.push(4);
     if (strike === true) codes.push(9);
     if (paper === true) codes.push(PAPER);
-    if (tone !== undefined) codes.push(`38;5;${palette[tone]}`);
+    if (tone !== undefined) codes.push(`38;5;${COLOURS[tone][name]}`);
     return codes.join(';');
   };
   return {

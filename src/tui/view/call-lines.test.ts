@@ -4,7 +4,7 @@ import { shellCall } from '../../../test/tui/demo.ts';
 import { TERMINAL } from '../../../test/tui/scripted-session.ts';
 import type { ErrorDetails, ToolCall } from '../../protocol/development-tool/index.ts';
 import { textOfLine } from '../../display/index.ts';
-import { callLines } from './call-lines.ts';
+import { callLines } from './entry-lines.ts';
 import * as renderers from './renderers.ts';
 
 function shown(more: Partial<ToolCall>, plain = true): string[] {

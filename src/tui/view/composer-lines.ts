@@ -1,7 +1,6 @@
 /** Draws the text field between two rules, and below it the completions or the search in earlier prompts. */
 import { layout } from '../input/buffer.ts';
-import type { Composer } from '../input/composer.ts';
-import { pasteLabel } from '../input/pastes.ts';
+import { pasteLabel, type Composer } from '../input/composer.ts';
 import { fit, lineWidth } from '../text/styled-line.ts';
 import { line, span, type StyledLine, cleanLine } from '../../display/index.ts';
 

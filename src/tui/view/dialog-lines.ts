@@ -15,8 +15,7 @@ import { box, titleRoom } from './box.ts';
 import { menuLines } from './menu-lines.ts';
 import { fittedRequest, requestLines, type FittedRequest } from './request-lines.ts';
 import type { DialogFocus } from './ui.ts';
-import type { View } from './view.ts';
-import { helperSpans } from './who.ts';
+import { type View, helperSpans } from './view.ts';
 
 export interface DialogView {
   readonly entry: CallEntry;

@@ -15,18 +15,15 @@ import {
 } from '../../display/index.ts';
 import { cut } from '../text/styled-line.ts';
 import { asking, lastCall, rewindChoices, thoughtsOfTurn, type Ui } from './ui.ts';
-import { activityLines, commandLines, queueLines } from './activity-lines.ts';
-import { box } from './box.ts';
-import { wholeCall } from './call-lines.ts';
+import { activityLines, queueLines, statusLine } from './status-lines.ts';
+import { box, paneLines, thoughtContent, type Pane } from './box.ts';
+import { wholeCall, entryLines } from './entry-lines.ts';
 import { composerLines } from './composer-lines.ts';
 import { dialogLines, type DrawnDialog } from './dialog-lines.ts';
-import { entryLines } from './entry-lines.ts';
 import type { View } from './view.ts';
 import { menuLines } from './menu-lines.ts';
-import { paneLines, thoughtContent, type Pane } from './pane-lines.ts';
 import { pickerLines } from './picker-lines.ts';
 import { wholeRequest } from './request-lines.ts';
-import { statusLine } from './status-lines.ts';
 
 export interface FrameOptions {
   readonly ui: Ui;
@@ -81,12 +78,7 @@ export function frame(options: FrameOptions): ScreenFrame {
   const status = statusLine({ ...options, state, mode: ui.mode, hint: ui.hint });
   const queue = queueLines(state.queued, self.name, width);
   const queued = crowded ? queue.slice(-1) : queue;
-  const since = crowded ? undefined : ui.busySince;
-  const { spinner, now } = options;
-  const turn = since !== undefined && { spinner, since, now, cancels: escCancels(ui, self) };
-  const work = turn ? activityLines({ ...turn, retry: state.retry }, width) : [];
-  const own = ui.command ? commandLines(ui.command, { spinner, now, width, crowded }) : [];
-  const activity = work.length + own.length > 0 ? [EMPTY, ...own, ...work] : [];
+  const activity = activityLines(ui, { ...options, crowded, cancels: escCancels(ui, self) });
   // One row stays unused, because a frame as tall as the terminal would scroll.
   const fixed = composer.lines.length + 1 + queued.length + activity.length + 1;
   const space = activity.length + queued.length > 0 || crowded ? [] : [EMPTY];

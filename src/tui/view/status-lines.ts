@@ -1,7 +1,9 @@
-/** Draws the status line: model, approval mode, usage and connected clients. */
-import type { LiveClient } from '../../live/client/index.ts';
-import { MAX_LISTED_CLIENTS } from '../../live/client/roles/index.ts';
+/**
+ * Draws the lines above the text field (the running turn, the person's own command and the queued prompts) and the
+ * status line (model, approval mode, usage and connected clients).
+ */
 import {
+  EMPTY,
   contextPart,
   costText,
   type SessionState,
@@ -9,8 +11,14 @@ import {
   type StyledLine,
   type StyledText,
   cleanLine,
+  line,
+  clean,
+  timeSince,
 } from '../../display/index.ts';
-import { fit, lineWidth } from '../text/styled-line.ts';
+import type { LiveClient, QueuedPrompt } from '../../live/client/index.ts';
+import { MAX_LISTED_CLIENTS } from '../../live/client/roles/index.ts';
+import { fit, lineWidth, cut, gutter, wrapText } from '../text/styled-line.ts';
+import type { Ui } from './ui.ts';
 
 export interface StatusView {
   readonly state: SessionState;
@@ -128,4 +136,90 @@ function companyText({ state, self, a2aPort, attachedTo }: StatusView): string {
 
 function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : cleanLine(url);
+}
+
+const MAX_QUEUED = 4;
+
+export function queueLines(
+  queued: readonly QueuedPrompt[],
+  self: string,
+  width: number,
+): StyledLine[] {
+  const shown = queued.slice(0, MAX_QUEUED).map(({ text, from }): StyledLine => {
+    const who = from === self ? '' : `${cleanLine(from)}: `;
+    return fit([span('  ○ ', 'faint'), span(who, 'other'), span(cleanLine(text), 'dim')], width);
+  });
+  const more = queued.length - shown.length;
+  return more > 0 ? [...shown, line(`  ○ and ${more} more`, 'faint')] : shown;
+}
+
+/** Maximum number of lines of a running command's output. */
+const MAX_COMMAND_LINES = 6;
+
+/** Maximum number of lines for the reason of a retry. */
+const MAX_REASON_LINES = 3;
+
+export interface ActivityRoom {
+  readonly spinner: string;
+  /** The current time, in milliseconds since 1970. */
+  readonly now: number;
+  readonly width: number;
+  /** Whether there is room only for the first line of the person's own command. */
+  readonly crowded: boolean;
+  /** Whether Esc cancels the turn at the moment. */
+  readonly cancels: boolean;
+}
+
+/** Draws the person's own command and the running turn, below a blank line. Returns no lines if neither runs. */
+export function activityLines(ui: Ui, room: ActivityRoom): StyledLine[] {
+  const own = ui.command ? commandLines(ui.command, room) : [];
+  const lines = [...own, ...(room.crowded ? [] : turnLines(ui, room))];
+  return lines.length > 0 ? [EMPTY, ...lines] : [];
+}
+
+/** Draws the person's own command while it runs, with the end of its output. */
+function commandLines(
+  { command, output, since }: NonNullable<Ui['command']>,
+  { spinner, now, width, crowded }: ActivityRoom,
+): StyledLine[] {
+  const first = fit(
+    [
+      span(`${spinner} `, 'accent'),
+      span(`! ${cleanLine(command)}`, { bold: true }),
+      span(`  ${timeSince(since, now)} · Esc stops it`, 'faint'),
+    ],
+    width,
+  );
+  const text = clean(output).trimEnd();
+  if (crowded || text === '') return [first];
+  const lines = text.split('\n').map((each) => fit(line(each, 'dim'), width - 4));
+  const bar = line('  │ ', 'faint');
+  return [first, ...gutter(cut(lines, MAX_COMMAND_LINES, 'last'), bar, bar)];
+}
+
+/**
+ * Draws the running turn. While a request to the model waits for its retry, also draws the time and the reason of the
+ * retry.
+ */
+function turnLines(
+  { busySince, state: { retry } }: Ui,
+  { spinner, now, width, cancels }: ActivityRoom,
+): StyledLine[] {
+  if (busySince === undefined) return [];
+  const time = timeSince(busySince, now);
+  const what = retry ? `Retrying in ${secondsUntil(retry.retryAt, now)}s` : 'Working';
+  const first = fit(
+    [
+      span(`${spinner} `, 'accent'),
+      span(what, retry ? 'warning' : 'dim'),
+      span(`${retry ? '' : `  ${time}`}${cancels ? ' · Esc cancels' : ''}`, 'faint'),
+    ],
+    width,
+  );
+  const reason = retry ? wrapText(cleanLine(retry.text), width - 2, 'dim') : [];
+  return [first, ...gutter(cut(reason, MAX_REASON_LINES), line('  '), line('  '))];
+}
+
+export function secondsUntil(time: number, now: number): number {
+  return Math.max(0, Math.ceil((time - now) / 1000));
 }

@@ -1,8 +1,7 @@
 /** The frame around all pages of an agent, a gateway or `parley inspect`: the navigation, and signing in. */
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
-import { PageMessage, Problem } from '../parts/problem.tsx';
-import { useLoaded } from '../parts/use-loaded.ts';
+import { PageMessage, Problem, useLoaded } from '../parts/loading.tsx';
 import { SERVER_KIND } from '../server/access.ts';
 import { hrefOf, route } from '../server/route.ts';
 import type { PageProps, Server } from '../server/server.ts';

@@ -4,8 +4,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import { SERVER_KIND } from '../server/access.ts';
 import { enter } from '../server/sign-in.ts';
 import { Alert, bound, Form } from '../parts/controls.tsx';
-import { ProblemLine } from '../parts/problem.tsx';
-import { useAction } from '../parts/use-action.ts';
+import { ProblemLine, useAction } from '../parts/loading.tsx';
 
 const WORDS =
   SERVER_KIND === 'gateway'

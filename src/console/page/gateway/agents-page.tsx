@@ -1,9 +1,8 @@
 /** Lists the agents behind the gateway, and whether each agent answers. */
 import { cleanLine } from '../../../display/index.ts';
-import { PageMessage, Problem } from '../parts/problem.tsx';
+import { PageMessage, Problem, useLoaded } from '../parts/loading.tsx';
 import { Moment } from '../parts/task-parts.tsx';
-import { useLoaded } from '../parts/use-loaded.ts';
-import { WideTable } from '../parts/wide-table.tsx';
+import { WideTable } from '../parts/lists.tsx';
 import { hrefOf } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
 import { AgentList } from './api.ts';

@@ -18,8 +18,6 @@ export const UsageItem = z.object({
 export type UsageItem = z.infer<typeof UsageItem>;
 
 export const UsageAnswer = z.object({
-  from: z.string(),
-  to: z.string(),
   items: z.array(UsageItem),
   next: z.number().optional(),
 });
@@ -91,17 +89,13 @@ export const AgentList = z.object({
     z.object({
       name: z.string(),
       source: z.enum(['config', 'api']),
-      path: z.string(),
       description: z.string(),
-      version: z.string().optional(),
-      skills: z.array(z.object({ id: z.string(), name: z.string() })),
+      skills: z.array(z.object({ name: z.string() })),
       health: z.object({
         state: z.enum(['unknown', 'healthy', 'unhealthy']),
         since: z.string(),
-        checkedAt: z.string().optional(),
         error: z.string().optional(),
       }),
-      url: z.string().optional(),
     }),
   ),
 });

@@ -2,12 +2,9 @@
 import { useSignal } from '@preact/signals';
 import type * as z from 'zod';
 import { cleanLine } from '../../../display/index.ts';
-import { ChoiceField, FilterButtons, TextFilter } from '../parts/filters.tsx';
-import { Problem, ProblemLine } from '../parts/problem.tsx';
+import { ChoiceField, FilterButtons, TextFilter, WideTable } from '../parts/lists.tsx';
+import { Problem, ProblemLine, useAction, useLoaded } from '../parts/loading.tsx';
 import { Moment } from '../parts/task-parts.tsx';
-import { useAction } from '../parts/use-action.ts';
-import { useLoaded } from '../parts/use-loaded.ts';
-import { WideTable } from '../parts/wide-table.tsx';
 import { goTo, hrefOf, route } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
 import { AuditAnswer } from './api.ts';
@@ -26,7 +23,13 @@ const ACTIONS = [
   ...'card.create card.update card.restore card.delete'.split(' '),
   ...'agent.create agent.update agent.delete'.split(' '),
 ] as const;
-const FILTERS = ['action', 'actor', 'subject', 'from', 'to'] as const;
+const TEXT_FILTERS = [
+  ['actor', 'Who'],
+  ['subject', 'What (id)'],
+  ['from', 'From (UTC)', 'date'],
+  ['to', 'To (UTC)', 'date'],
+] as const;
+const FILTERS = ['action', ...TEXT_FILTERS.map(([name]) => name)] as const;
 
 type Entry = z.infer<typeof AuditAnswer>['items'][number];
 
@@ -70,24 +73,15 @@ export function AuditLogPage({ server }: { readonly server: Server }) {
           options={ACTIONS}
           onChange={(action) => set({ action })}
         />
-        <TextFilter label="Who" value={query['actor'] ?? ''} onChange={(actor) => set({ actor })} />
-        <TextFilter
-          label="What (id)"
-          value={query['subject'] ?? ''}
-          onChange={(subject) => set({ subject })}
-        />
-        <TextFilter
-          label="From (UTC)"
-          type="date"
-          value={query['from'] ?? ''}
-          onChange={(from) => set({ from })}
-        />
-        <TextFilter
-          label="To (UTC)"
-          type="date"
-          value={query['to'] ?? ''}
-          onChange={(to) => set({ to })}
-        />
+        {TEXT_FILTERS.map(([name, label, type]) => (
+          <TextFilter
+            key={name}
+            label={label}
+            type={type}
+            value={query[name] ?? ''}
+            onChange={(value) => set({ [name]: value })}
+          />
+        ))}
         <FilterButtons
           isFiltered={chosen !== '{}'}
           onClear={() => goTo(hrefOf(['audit']))}

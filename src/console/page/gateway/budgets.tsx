@@ -4,14 +4,12 @@
  */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
-import type uPlot from 'uplot';
 import { cleanLine } from '../../../display/index.ts';
-import { ProblemLine } from '../parts/problem.tsx';
-import { useLoaded } from '../parts/use-loaded.ts';
+import { ProblemLine, useLoaded } from '../parts/loading.tsx';
 import type { Server } from '../server/server.ts';
 import { BudgetList, type ShownBudgetStatus } from './api.ts';
 import { curveOf, daysOf, linesOf, passedPart, usedUpOn, type BudgetLine } from './budget-data.ts';
-import { Chart, dayAxes, type ChartColours } from './chart.tsx';
+import { Chart, type ChartColours, type ChartPlan } from './chart.tsx';
 import { amount, loadUsage } from './usage-data.ts';
 
 const MAX_BUDGETS = 20;
@@ -167,28 +165,18 @@ function Curve({ line, days, curve }: CurveProps) {
   const today = curve.findLastIndex((value) => value !== null);
   const plan = useMemo(() => {
     const withReserved = days.map((_, at) => (at === today ? spent + reserved : null));
-    const data = [days.map((_, at) => at), [...curve], days.map(() => limit), withReserved];
-    return (colours: ChartColours) => ({
-      options: {
-        legend: { show: false },
-        cursor: { show: false },
-        scales: {
-          x: { time: false, range: [-0.2, days.length - 0.8] as uPlot.Range.MinMax },
-          y: { range: [0, Math.max(limit, spent + reserved) * 1.08] as uPlot.Range.MinMax },
-        },
-        axes: dayAxes(colours, days, (value) => amount(value, measure)),
-        series: [
-          {},
-          { stroke: colours.accent, width: 2, fill: colours.line, points: { size: 5 } },
-          { stroke: colours.ink, width: 2, dash: [8, 5], points: { show: false } },
-          {
-            stroke: '#d55e00',
-            width: 2,
-            points: { show: reserved > 0, size: 8, fill: '#d55e00' },
-          },
-        ],
-      },
-      data: data as uPlot.AlignedData,
+    const limits = days.map(() => limit);
+    const dot = { show: reserved > 0, size: 8, fill: '#d55e00' };
+    return ({ accent, line: fill, ink }: ChartColours): ChartPlan => ({
+      days,
+      format: (value) => amount(value, measure),
+      x: [-0.2, days.length - 0.8],
+      y: [0, Math.max(limit, spent + reserved) * 1.08],
+      series: [
+        { values: curve, look: { stroke: accent, width: 2, fill, points: { size: 5 } } },
+        { values: limits, look: { stroke: ink, width: 2, dash: [8, 5], points: { show: false } } },
+        { values: withReserved, look: { stroke: '#d55e00', width: 2, points: dot } },
+      ],
     });
   }, [days, curve, limit, reserved, spent, measure, today]);
   const label =

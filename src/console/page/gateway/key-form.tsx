@@ -1,7 +1,7 @@
 /** The form for a new key, and for the settings of a key. */
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { ChoiceField } from '../parts/filters.tsx';
+import { ChoiceField } from '../parts/lists.tsx';
 import type { Server } from '../server/server.ts';
 import { BudgetPeriod, NEW_KEY_SCOPES, type ShownKey } from './api.ts';
 import { PageButton, Form, TextField } from '../parts/controls.tsx';

@@ -2,10 +2,9 @@
  * The metrics of the gateway's process since its start: requests, errors, failovers, latencies and circuit breakers.
  */
 import { cleanLine } from '../../../display/index.ts';
-import { Problem } from '../parts/problem.tsx';
+import { Problem, useLoaded } from '../parts/loading.tsx';
 import { durationOf, FactRow, Moment } from '../parts/task-parts.tsx';
-import { useLoaded } from '../parts/use-loaded.ts';
-import { WideTable } from '../parts/wide-table.tsx';
+import { WideTable } from '../parts/lists.tsx';
 import type { Server } from '../server/server.ts';
 import { quantile, readMetrics, sumSamples, valuesOfLabel, type Sample } from './metrics-text.ts';
 

@@ -2,16 +2,13 @@
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
-import { ChoiceField } from '../parts/filters.tsx';
+import { ChoiceField, WideTable } from '../parts/lists.tsx';
 import { Form } from '../parts/controls.tsx';
-import { PageMessage, Problem } from '../parts/problem.tsx';
-import { useLoaded } from '../parts/use-loaded.ts';
-import { WideTable } from '../parts/wide-table.tsx';
+import { PageMessage, Problem, useLoaded } from '../parts/loading.tsx';
 import type { Server } from '../server/server.ts';
 import type { UsageItem } from './api.ts';
 import { Budgets } from './budgets.tsx';
-import { fillAt } from './looks.ts';
-import { StackedBars } from './stacked-bars.tsx';
+import { fillAt, StackedBars } from './chart.tsx';
 import {
   amount,
   daysBetween,

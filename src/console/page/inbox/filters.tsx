@@ -1,7 +1,7 @@
 /** The filters of the inbox. All except the search are in the page's address. The search covers only loaded tasks. */
 import type { Signal } from '@preact/signals';
 import { Form, TextField } from '../parts/controls.tsx';
-import { ChoiceField, FilterButtons, TextFilter } from '../parts/filters.tsx';
+import { ChoiceField, FilterButtons, TextFilter } from '../parts/lists.tsx';
 
 const HOUR = 3_600_000;
 const TIMES: Readonly<Record<string, readonly [label: string, ms: number]>> = {

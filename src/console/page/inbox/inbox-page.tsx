@@ -2,9 +2,8 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { A2AError } from '../../../protocol/index.ts';
-import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
-import { Tabs } from '../parts/tabs.tsx';
-import { useLoaded } from '../parts/use-loaded.ts';
+import { PageMessage, Problem, ProblemLine, useLoaded } from '../parts/loading.tsx';
+import { Tabs } from '../parts/lists.tsx';
 import { goTo, hrefOf, replacePlace, route } from '../server/route.ts';
 import type { PageProps, Server } from '../server/server.ts';
 import { Filters, sinceOf } from './filters.tsx';
@@ -28,14 +27,12 @@ const MAX_AGENTS = 20;
 
 export function InboxPage({ server, path }: PageProps) {
   const agents = useLoaded(async (signal) => agentsOf(server, signal), [server]);
-  if (agents.value) {
-    const { value, reload } = agents;
-    return <InboxOf server={server} path={path} agents={value} onAgentGone={reload} />;
-  }
+  const { value, error, reload } = agents;
   return (
     <>
       <h1>Inbox</h1>
-      {agents.error === undefined ? null : <Problem error={agents.error} onRetry={agents.reload} />}
+      {value ? <InboxOf server={server} path={path} agents={value} onAgentGone={reload} /> : null}
+      {value || error === undefined ? null : <Problem error={error} onRetry={reload} />}
     </>
   );
 }
@@ -85,72 +82,59 @@ function InboxOf({ server, path, agents, onAgentGone }: InboxProps) {
   const setQuery = (changed: Record<string, string>) =>
     goTo(hrefOf(path.length === 0 ? ['inbox'] : ['inbox', ...path], { ...query, ...changed }));
 
-  if (error !== undefined && !tasks) {
-    return (
-      <>
-        <h1>Inbox</h1>
-        <Problem error={error} onRetry={inbox.reload} />
-      </>
-    );
-  }
+  if (error !== undefined && !tasks) return <Problem error={error} onRetry={inbox.reload} />;
+  if (isEmpty === true && !filtered) return <EmptyServer server={server} />;
   return (
     <>
-      <h1>Inbox</h1>
-      {isEmpty === true && !filtered ? (
-        <EmptyServer server={server} />
-      ) : (
-        <>
-          <Tabs
-            label="Groups of tasks"
-            titles={TITLES}
-            current={chosen}
-            hrefFor={(each) => hrefOf(['inbox', each], query)}
-            countOf={(each) => counts?.[each].toLocaleString() ?? '…'}
+      <Tabs
+        label="Groups of tasks"
+        titles={TITLES}
+        current={chosen}
+        hrefFor={(each) => hrefOf(['inbox', each], query)}
+        countOf={(each) => counts?.[each].toLocaleString() ?? '…'}
+      />
+      <Filters
+        agents={agents}
+        query={query}
+        onChange={setQuery}
+        search={search}
+        onReload={inbox.reload}
+      />
+      {agent === undefined && agents.length > MAX_AGENTS ? (
+        <p class="dim small">
+          The tasks of {MAX_AGENTS} of {agents.length} agents are shown. Choose an agent to see its
+          tasks.
+        </p>
+      ) : null}
+      {error === undefined ? null : <ProblemLine error={error} />}
+      {inbox.outdated ? (
+        <p class="dim" role="status">
+          Tasks have changed since this list was loaded.{' '}
+          <PageButton class="quiet-link" onClick={inbox.reload}>
+            Load the newest
+          </PageButton>
+        </p>
+      ) : null}
+      <ul class="task-list" aria-busy={inbox.loading}>
+        {shown.map((listed) => (
+          <TaskRow
+            key={`${listed.agent} ${listed.task.id}`}
+            server={server}
+            listed={listed}
+            opening={openings.get(listed.task.id)}
+            showsAgent={agents.length > 1}
+            onChange={inbox.reload}
+            onContext={(contextId) => setQuery({ context: contextId })}
           />
-          <Filters
-            agents={agents}
-            query={query}
-            onChange={setQuery}
-            search={search}
-            onReload={inbox.reload}
-          />
-          {agent === undefined && agents.length > MAX_AGENTS ? (
-            <p class="dim small">
-              The tasks of {MAX_AGENTS} of {agents.length} agents are shown. Choose an agent to see
-              its tasks.
-            </p>
-          ) : null}
-          {error === undefined ? null : <ProblemLine error={error} />}
-          {inbox.outdated ? (
-            <p class="dim" role="status">
-              Tasks have changed since this list was loaded.{' '}
-              <PageButton class="quiet-link" onClick={inbox.reload}>
-                Load the newest
-              </PageButton>
-            </p>
-          ) : null}
-          <ul class="task-list" aria-busy={inbox.loading}>
-            {shown.map((listed) => (
-              <TaskRow
-                key={`${listed.agent} ${listed.task.id}`}
-                server={server}
-                listed={listed}
-                opening={openings.get(listed.task.id)}
-                showsAgent={agents.length > 1}
-                onChange={inbox.reload}
-                onContext={(contextId) => setQuery({ context: contextId })}
-              />
-            ))}
-          </ul>
-          {tasks ? (
-            <Foot
-              inbox={inbox}
-              shown={shown.length}
-              nothing={filtered ? 'No task matches the filters.' : NOTHING[chosen ?? 'needs-you']}
-            />
-          ) : null}
-        </>
-      )}
+        ))}
+      </ul>
+      {tasks ? (
+        <Foot
+          inbox={inbox}
+          shown={shown.length}
+          nothing={filtered ? 'No task matches the filters.' : NOTHING[chosen ?? 'needs-you']}
+        />
+      ) : null}
     </>
   );
 }

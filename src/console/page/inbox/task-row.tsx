@@ -3,14 +3,12 @@ import { useSignal } from '@preact/signals';
 import { cleanLine } from '../../../display/index.ts';
 import { waitingCallsIn } from '../../../protocol/development-tool/index.ts';
 import { textOf, type Task } from '../../../protocol/index.ts';
-import { AnswerForm } from '../parts/answer-form.tsx';
-import { ProblemLine } from '../parts/problem.tsx';
-import { TaskButtons } from '../parts/task-buttons.tsx';
+import { AnswerForm, TaskButtons } from '../parts/task-actions.tsx';
+import { ProblemLine, useAction } from '../parts/loading.tsx';
 import { Moment, StateBadge } from '../parts/task-parts.tsx';
-import { useAction } from '../parts/use-action.ts';
 import { goTo, hrefOf } from '../server/route.ts';
 import { EXTENSIONS, type Server } from '../server/server.ts';
-import { mayWrite, sendToTask } from '../server/task-actions.ts';
+import { mayWrite } from '../server/tasks.ts';
 import type { InboxTask } from './merged-tasks.ts';
 import { PageButton } from '../parts/controls.tsx';
 
@@ -91,13 +89,12 @@ export function TaskRow(props: RowProps) {
       </div>
       {answering.value ? (
         <AnswerForm
-          busy={busy}
-          onSend={(words) => {
-            run(async () => {
-              await sendToTask(server, place, [{ kind: 'text', text: words }]);
-              answering.value = false;
-              onChange();
-            });
+          server={server}
+          place={place}
+          action={action}
+          onChange={() => {
+            answering.value = false;
+            onChange();
           }}
         />
       ) : null}

@@ -2,10 +2,9 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
 import { textOf, type Task } from '../../../protocol/index.ts';
-import { useAction } from '../parts/use-action.ts';
-import { useLoaded } from '../parts/use-loaded.ts';
+import { useAction, useLoaded } from '../parts/loading.tsx';
 import type { Server } from '../server/server.ts';
-import { readOpening } from '../server/task-log.ts';
+import { readOpening } from '../server/tasks.ts';
 import {
   countTasks,
   GROUP_NAMES,

@@ -5,9 +5,8 @@ import {
   type SignatureResult,
 } from '../../../client/checks/index.ts';
 import { cleanLine } from '../../../display/index.ts';
-import { ProblemLine } from '../parts/problem.tsx';
-import { useAction } from '../parts/use-action.ts';
-import { WideTable } from '../parts/wide-table.tsx';
+import { ProblemLine, useAction } from '../parts/loading.tsx';
+import { WideTable } from '../parts/lists.tsx';
 import { canVerify, type Inspection } from './inspection.ts';
 import { PageButton } from '../parts/controls.tsx';
 

@@ -1,5 +1,6 @@
 /** The short description of an event of a stream, for a list of events. */
 import { isObject } from '../../../base/index.ts';
+import { jsonIn } from '../parts/json.ts';
 
 const MAX_NAME = 160;
 
@@ -12,12 +13,7 @@ export function nameOfEvent(data: string): string {
 }
 
 function describe(data: string): string {
-  let body: unknown;
-  try {
-    body = JSON.parse(data);
-  } catch {
-    return data;
-  }
+  const body = jsonIn(data);
   if (!isObject(body)) return data;
   const { result, error } = body;
   if (isObject(error) && result === undefined) {

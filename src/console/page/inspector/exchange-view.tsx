@@ -3,12 +3,13 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { isObject } from '../../../base/index.ts';
 import { cleanLine, reveals } from '../../../display/index.ts';
-import { EarlierEvents } from '../parts/earlier-events.tsx';
-import { PageMessage } from '../parts/problem.tsx';
+import { EarlierEvents } from '../parts/lists.tsx';
+import { PageMessage } from '../parts/loading.tsx';
 import { durationOf } from '../parts/task-parts.tsx';
 import { LongText } from '../session/lines.tsx';
 import type { RecordedExchange, RecordedEvent, ShownHeader } from './exchanges.ts';
 import { nameOfEvent } from './event-name.ts';
+import { jsonIn } from '../parts/json.ts';
 import { hexDump } from './hex-dump.ts';
 import type { Inspection } from './inspection.ts';
 import { PageButton, Radios } from '../parts/controls.tsx';
@@ -80,13 +81,9 @@ function ExchangeLine({ exchange }: { readonly exchange: RecordedExchange }) {
  * Returns the method of a JSON-RPC request. The method is shown because all JSON-RPC requests have the same address.
  */
 function methodIn(body: string | undefined): string {
-  try {
-    const request: unknown = JSON.parse(body ?? '');
-    const method = isObject(request) ? request['method'] : undefined;
-    return typeof method === 'string' ? method : '';
-  } catch {
-    return '';
-  }
+  const request = jsonIn(body ?? '');
+  const method = isObject(request) ? request['method'] : undefined;
+  return typeof method === 'string' ? method : '';
 }
 
 function timing({ firstMs, endMs, size, eventCount, isStream }: RecordedExchange): string {
@@ -193,11 +190,8 @@ const TEXTS: Readonly<Record<Form, (content: Uint8Array<ArrayBuffer>) => string>
 
 /** Returns JSON with indentation, and any other text unchanged. */
 function formatted(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
+  const value = jsonIn(text);
+  return value === undefined ? text : JSON.stringify(value, null, 2);
 }
 
 /** Shows the events of a response. `count` changes with each event, so that the component is drawn again. */

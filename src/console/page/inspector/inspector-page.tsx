@@ -2,10 +2,8 @@
 import { useComputed } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
-import { ChoiceField } from '../parts/filters.tsx';
-import { Problem } from '../parts/problem.tsx';
-import { viewsOf, Tabs } from '../parts/tabs.tsx';
-import { useLoaded } from '../parts/use-loaded.ts';
+import { ChoiceField, viewsOf, Tabs } from '../parts/lists.tsx';
+import { Problem, useLoaded } from '../parts/loading.tsx';
 import { goTo, hrefOf, route } from '../server/route.ts';
 import type { PageProps, Server } from '../server/server.ts';
 import { type AgentAccess, directAccess, relayedAccess } from './agent-access.ts';

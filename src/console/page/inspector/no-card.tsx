@@ -3,7 +3,7 @@ import { reasonOf } from '../../../base/index.ts';
 import { ConnectionError } from '../../../client/index.ts';
 import { clean } from '../../../display/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
-import { PageMessage } from '../parts/problem.tsx';
+import { PageMessage } from '../parts/loading.tsx';
 import { hrefOf, route } from '../server/route.ts';
 
 export function NoCard({ error }: { readonly error: unknown }) {

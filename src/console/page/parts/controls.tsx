@@ -1,7 +1,7 @@
 /** Small elements of forms, which all pages use. */
 import type { Signal } from '@preact/signals';
 import type { ComponentChildren, ComponentProps } from 'preact';
-import { useId } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 
 /** A button that does not submit its form. */
 export function PageButton(props: ComponentProps<'button'>) {
@@ -103,5 +103,23 @@ export function Alert({ text }: { readonly text: string }) {
     <p class="t-bad" role="alert">
       {text}
     </p>
+  );
+}
+
+interface WordsProps {
+  readonly label: string;
+  readonly words: Signal<string>;
+}
+
+/** A labelled field for text of several lines, such as an answer. It gets the focus once, when it appears. */
+export function WordsField({ label, words }: WordsProps) {
+  const id = useId();
+  const field = useRef<HTMLTextAreaElement>(null);
+  useLayoutEffect(() => field.current?.focus(), []);
+  return (
+    <>
+      <label for={id}>{label}</label>
+      <textarea id={id} rows={2} ref={field} {...bound(words)} />
+    </>
   );
 }

@@ -7,6 +7,7 @@ import { isObject } from '../../../base/index.ts';
 import { connect, errorOfStatus, type RemoteAgentClient } from '../../../client/index.ts';
 import { EXTENSION_URI } from '../../../protocol/development-tool/index.ts';
 import { A2AError, type AgentCard } from '../../../protocol/index.ts';
+import { jsonIn } from '../parts/json.ts';
 import { BASE, SERVER_KIND } from './access.ts';
 
 /** The extensions that the page understands. */
@@ -143,14 +144,10 @@ export function headersOf(key: string | undefined): Record<string, string> {
 
 /** Returns the message of an error response: the text `error` or `message`, or the `message` of an `error` object. */
 async function reasonIn(response: Response): Promise<string> {
-  const text = await response.text().catch(() => '');
-  try {
-    const body: unknown = JSON.parse(text);
-    const error = isObject(body) ? (body['error'] ?? body['message']) : undefined;
-    if (typeof error === 'string') return error;
-    if (isObject(error) && typeof error['message'] === 'string') return error['message'];
-  } catch {
-    // The response is not JSON: an error page of a proxy, for example.
-  }
+  // The response may not be JSON: an error page of a proxy, for example.
+  const body = jsonIn(await response.text().catch(() => ''));
+  const error = isObject(body) ? (body['error'] ?? body['message']) : undefined;
+  if (typeof error === 'string') return error;
+  if (isObject(error) && typeof error['message'] === 'string') return error['message'];
   return `The server answered HTTP ${response.status}`;
 }

@@ -5,16 +5,10 @@
  */
 import { reasonOf } from '../../../base/index.ts';
 import { connect, type AgentClient, type AgentStream } from '../../../client/index.ts';
-import {
-  LiveFeed,
-  type LiveClient,
-  type LiveItem,
-  type LiveSession,
-} from '../../../live/client/index.ts';
+import { LiveFeed, type LiveItem, type LiveSession } from '../../../live/client/index.ts';
 import {
   GetAllSlashCommandsResponse,
   type SlashCommand,
-  type ToolCallConfirmation,
 } from '../../../protocol/development-tool/index.ts';
 import {
   A2AError,
@@ -26,6 +20,7 @@ import {
 } from '../../../protocol/index.ts';
 import { isTerminal } from '../../../protocol/schema-free/index.ts';
 import { EXTENSIONS, headersOf } from '../server/server.ts';
+import { OwnSession } from './own-session.ts';
 import { TaskItems } from './task-items.ts';
 
 /** Maximum number of items that wait until the page has read them. */
@@ -68,8 +63,7 @@ async function taskIfFound(client: AgentClient, id: string): Promise<Task | unde
 /** What is shown before the first message. */
 const NO_TASK: Task = { kind: 'task', id: '', contextId: '', status: { state: 'unknown' } };
 
-class AgentSession implements LiveSession {
-  readonly self: LiveClient;
+class AgentSession extends OwnSession implements LiveSession {
   readonly #client: AgentClient;
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
@@ -88,12 +82,11 @@ class AgentSession implements LiveSession {
     headers: Readonly<Record<string, string>>,
     options: AgentSessionOptions,
   ) {
+    super(options.name, ['view', 'prompt', 'approve']);
     this.#client = client;
     this.#url = url;
     this.#headers = headers;
     this.#options = options;
-    const roles = ['view', 'prompt', 'approve'] as const;
-    this.self = { id: 'page', name: options.name, kind: 'a2a', roles };
     this.#items = new TaskItems(this.self, client.card.name);
   }
 
@@ -110,16 +103,6 @@ class AgentSession implements LiveSession {
     return this.#feed;
   }
 
-  async prompt(content: string | readonly Part[]) {
-    const parts: Part[] =
-      typeof content === 'string' ? [{ kind: 'text', text: content }] : [...content];
-    return { queued: false, taskId: await this.#send(parts) };
-  }
-
-  async confirm(confirmation: ToolCallConfirmation): Promise<void> {
-    await this.#send([{ kind: 'data', data: { ...confirmation } }]);
-  }
-
   async cancel(): Promise<void> {
     if (this.#task) await this.#client.cancel(this.#task.id, { extensions: EXTENSIONS });
   }
@@ -134,14 +117,6 @@ class AgentSession implements LiveSession {
     return GetAllSlashCommandsResponse.parse(await response.json()).commands;
   }
 
-  async execute(): Promise<never> {
-    throw new A2AError('unsupportedOperation', 'Send the command as a prompt');
-  }
-
-  async clients(): Promise<readonly LiveClient[]> {
-    return [this.self];
-  }
-
   async close(): Promise<void> {
     this.#client.close();
     this.#feed.end();
@@ -151,7 +126,7 @@ class AgentSession implements LiveSession {
    * Sends a message to the current task. If the task has ended or there is none, the message starts a new task in the
    * same context. Resolves with the task's id, or with an empty string if the agent answers with a Message.
    */
-  async #send(parts: Part[]): Promise<string> {
+  protected async send(parts: Part[]): Promise<string> {
     const { id, status } = this.#task ?? {};
     const taskId = status && !isTerminal(status.state) ? id : undefined;
     const message: Message = { kind: 'message', messageId: uuidv7(), role: 'user', parts };

@@ -5,10 +5,10 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { clean, reveals, type StyledLine } from '../../../display/index.ts';
-import { changeOf, highlight, patchLine } from '../../../display/text/index.ts';
+import { changeOf, highlight, largeChange, patchLine } from '../../../display/text/index.ts';
 import type { FileDiff } from '../../../protocol/development-tool/index.ts';
 import { PageButton } from '../parts/controls.tsx';
-import { largeChange, MAX_ROW, rowEnd } from './long-text.ts';
+import { MAX_ROW, rowEnd } from './long-text.ts';
 
 /**
  * For a change of this many characters or more, the page does not compare the lines. It shows the server's diff, or the

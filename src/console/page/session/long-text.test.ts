@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { noDiffNote, truncatedNote } from '../../../protocol/schema-free/index.ts';
-import { largeChange, MAX_ROW, rowEnd } from './long-text.ts';
+import { largeChange } from '../../../display/text/index.ts';
+import { MAX_ROW, rowEnd } from './long-text.ts';
 
 test('a row ends at a line break, or after MAX_ROW characters, and never inside a surrogate pair', () => {
   assert.equal(rowEnd('ab\ncd', 0), 2);

@@ -27,8 +27,7 @@ import { shortcutOf, lookOf, optionForKey, usualFirst } from './dialog-options.t
 import { Counts, Helper } from './entries.tsx';
 import { ChangeView, LongText } from './lines.tsx';
 import type { Editing, PageSession } from './page-session.ts';
-import { bound, PageButton } from '../parts/controls.tsx';
-import { WordsField } from '../parts/words-field.tsx';
+import { bound, PageButton, WordsField } from '../parts/controls.tsx';
 
 const FIRST_ROWS = 400;
 

@@ -3,11 +3,10 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { ProtocolVersion } from '../../../protocol/index.ts';
 import { Radios } from '../parts/controls.tsx';
-import { EarlierEvents } from '../parts/earlier-events.tsx';
-import { Problem } from '../parts/problem.tsx';
-import { useLoaded } from '../parts/use-loaded.ts';
+import { EarlierEvents } from '../parts/lists.tsx';
+import { Problem, useLoaded } from '../parts/loading.tsx';
 import { LongText } from '../session/lines.tsx';
-import type { RawEntry } from '../server/task-log.ts';
+import type { RawEntry } from '../server/tasks.ts';
 import { nameOfRaw } from './history-slider.tsx';
 import type { OpenTask } from './open-task.ts';
 

@@ -3,17 +3,13 @@ import { useComputed, useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
 import { VERSIONS, type Task } from '../../../protocol/index.ts';
-import { AnswerForm } from '../parts/answer-form.tsx';
-import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
-import { viewsOf, Tabs } from '../parts/tabs.tsx';
-import { TaskButtons } from '../parts/task-buttons.tsx';
+import { AnswerForm, TaskButtons } from '../parts/task-actions.tsx';
+import { PageMessage, Problem, ProblemLine, useAction, useLoaded } from '../parts/loading.tsx';
+import { viewsOf, Tabs } from '../parts/lists.tsx';
 import { FactRow, Moment, StateBadge } from '../parts/task-parts.tsx';
-import { useAction } from '../parts/use-action.ts';
-import { useLoaded } from '../parts/use-loaded.ts';
 import { changeQuery, hrefOf, route } from '../server/route.ts';
 import type { PageProps, Server } from '../server/server.ts';
-import { mayWrite, sendToTask } from '../server/task-actions.ts';
-import type { TaskPlace } from '../server/task-log.ts';
+import { mayWrite, type TaskPlace } from '../server/tasks.ts';
 import { LongText } from '../session/lines.tsx';
 import { ContentEditor, RequestDialog } from '../session/request-dialog.tsx';
 import { TranscriptView } from '../session/transcript.tsx';
@@ -174,7 +170,8 @@ function Frames({ store, seq }: { readonly store: OpenTask; readonly seq: number
 
 /** The question of the task, and the answer of the person. */
 function Answers({ store, task }: { readonly store: OpenTask; readonly task: Task }) {
-  const { busy, problem, run } = useAction();
+  const action = useAction();
+  const { problem } = action;
   const { newest, server, place } = store;
   const asksInWords =
     task.status.state === 'input-required' &&
@@ -187,13 +184,10 @@ function Answers({ store, task }: { readonly store: OpenTask; readonly task: Tas
       <ContentEditor store={newest} />
       {asksInWords ? (
         <AnswerForm
-          busy={busy}
-          onSend={(text) => {
-            run(async () => {
-              await sendToTask(server, place, [{ kind: 'text', text }]);
-              store.readNow();
-            });
-          }}
+          server={server}
+          place={place}
+          action={action}
+          onChange={() => store.readNow()}
         />
       ) : null}
       {problem === undefined ? null : <ProblemLine error={problem} />}

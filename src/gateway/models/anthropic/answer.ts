@@ -8,8 +8,8 @@ import type { FinishReason } from '../../../agent/index.ts';
 import type { Used } from '../cost.ts';
 import type { FullChunk } from '../chunks.ts';
 import { callOf, namedEvent } from '../vendor-api/answer.ts';
+import { encodeCarried } from '../vendor-api/carried.ts';
 import type { MessagesBody } from './schema.ts';
-import { ownSignature } from './signature.ts';
 
 const STOP_REASONS = {
   stop: 'end_turn',
@@ -119,10 +119,10 @@ async function* events(head: Head, chunks: AsyncIterable<FullChunk>): AsyncGener
   function change(delta: JsonObject): StreamEvent {
     return { type: 'content_block_delta', index, delta };
   }
-  function* close(provider?: JsonObject): Generator<StreamEvent> {
+  function* close(provider: JsonObject = {}): Generator<StreamEvent> {
     if (open === undefined) return;
     if (open === 'thought') {
-      yield change({ type: 'signature_delta', signature: ownSignature(provider) });
+      yield change({ type: 'signature_delta', signature: encodeCarried({ provider }) });
     }
     open = undefined;
     yield { type: 'content_block_stop', index };
@@ -166,7 +166,7 @@ async function* events(head: Head, chunks: AsyncIterable<FullChunk>): AsyncGener
         // A tool_use block cannot contain the vendor's data, so the data is sent in a separate block before it
         // (request.ts).
         if (provider !== undefined && head.thoughts !== 'none')
-          yield* whole({ type: 'redacted_thinking', data: ownSignature(provider) });
+          yield* whole({ type: 'redacted_thinking', data: encodeCarried({ provider }) });
         const caller = { type: 'direct' };
         yield* whole(
           { type: 'tool_use', id, name, input: {}, caller },

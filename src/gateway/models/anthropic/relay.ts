@@ -9,7 +9,7 @@ import type { RouteInput } from '../../api/route.ts';
 import type { Relay } from '../relay/relay.ts';
 import type { CountExchange } from '../vendor-api/vendor-api.ts';
 import type { CountBody, InputMessage, MessagesBody } from './schema.ts';
-import { isOwnSignature } from './signature.ts';
+import { isCarried } from '../vendor-api/carried.ts';
 
 /** The type of the providers with Anthropic's API. */
 const ANTHROPIC = 'anthropic';
@@ -120,14 +120,22 @@ function withoutForeign(messages: readonly InputMessage[]): readonly InputMessag
     const { role, content } = message;
     if (role !== 'assistant' || !Array.isArray(content)) return [message];
     const own = content.filter(({ type, signature, data }) => {
-      if (type === 'thinking') return typeof signature !== 'string' || !isOwnSignature(signature);
-      return type !== 'redacted_thinking' || typeof data !== 'string' || !isOwnSignature(data);
+      if (type === 'thinking') return !isForeign(signature);
+      return type !== 'redacted_thinking' || !isForeign(data);
     });
     if (own.length === content.length) return [message];
     // Anthropic refuses an empty message, so such a message is left out. Anthropic joins the user messages before and
     // after it.
     return own.length === 0 ? [] : [{ ...message, content: own }];
   });
+}
+
+/**
+ * Returns whether Anthropic refuses the signature: it is empty, or the gateway has encoded another vendor's data in it.
+ * Anthropic's own signatures are passed on as they are.
+ */
+function isForeign(signature: unknown): boolean {
+  return typeof signature === 'string' && (signature === '' || isCarried(signature));
 }
 
 function reasonOf(stopReason: unknown): FinishReason {

@@ -4,12 +4,12 @@ import { A2AError } from '../../../protocol/index.ts';
 import { messagesRelay } from './relay.ts';
 import { inputOf, messagesRequest } from './request.ts';
 import { MessagesBody } from './schema.ts';
-import { carriedIn, ownSignature } from './signature.ts';
+import { decodeCarried, encodeCarried } from '../vendor-api/carried.ts';
 
 const base = { model: 'm', max_tokens: 4096, messages: [{ role: 'user', content: 'Hello' }] };
 
 function converted(more: object) {
-  return messagesRequest(MessagesBody.parse({ ...base, ...more }));
+  return messagesRequest(MessagesBody.parse({ ...base, ...more }), { strict: true });
 }
 
 describe('A request of a client of Anthropic', () => {
@@ -124,12 +124,12 @@ describe('A request of a client of Anthropic', () => {
 
 test('a signature carries only the data of vendors that belongs there', () => {
   const google = { thoughtSignature: 'c2ln' };
-  assert.deepEqual(carriedIn(ownSignature({ google })), { google });
+  assert.deepEqual(decodeCarried(encodeCarried({ provider: { google } }))?.provider, { google });
   const forged = { google: { ...google, cachedContent: 'x' }, anthropic: { cacheControl: {} } };
   const text = Buffer.from(JSON.stringify(forged)).toString('base64url');
-  assert.deepEqual(carriedIn(`parley.${text}`), { google });
+  assert.deepEqual(decodeCarried(`parley.${text}`)?.provider, { google });
   for (const bad of ['parley.', 'parley.e30', 'parley.!!', 'EqQBCgIYAhIM', '']) {
-    assert.equal(carriedIn(bad), undefined);
+    assert.equal(decodeCarried(bad), undefined);
   }
 });
 

@@ -7,6 +7,7 @@ import type { JsonObject } from '../../../base/index.ts';
 import type { Content, ContentPart, ModelRequest, ToolDeclaration } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import {
+  type Conversion,
   invalidField,
   isFilled,
   isSet,
@@ -19,25 +20,17 @@ import {
   toolResponse,
 } from '../vendor-api/request.ts';
 import {
-  DocumentBlock,
-  ImageBlock,
-  RedactedBlock,
-  SearchResultBlock,
-  TextBlock,
-  ThinkingBlock,
-  ToolReferenceBlock,
-  ToolResultBlock,
-  ToolUseBlock,
+  type AnthropicTool,
   type Block,
   type BlockList,
+  BLOCKS,
   type CountBody,
   type InputMessage,
   type MessagesBody,
   type Source,
   ToolChangeBlock,
-  type AnthropicTool,
 } from './schema.ts';
-import { carriedIn } from './signature.ts';
+import { decodeCarried } from '../vendor-api/carried.ts';
 
 /** Fields that only Anthropic supports, and that would change the answer. */
 const ONLY_ANTHROPIC = ['container', 'mcp_servers', 'inference_geo'] as const;
@@ -52,13 +45,18 @@ const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
 /** The start of a text that Claude Code sends to Anthropic before its prompt. It is not part of the prompt. */
 const BILLING = 'x-anthropic-billing-header:';
 
-/** Converts the request. Throws `invalidParams` with the name of a field that other providers cannot process. */
-export function messagesRequest(body: MessagesBody): ModelRequest {
-  if (body.max_tokens === 0) throw invalidField('max_tokens', 'only models of Anthropic support 0');
+/**
+ * Converts the request. With `strict`, throws `invalidParams` with the name of a field that other providers cannot
+ * process. Otherwise converts only the fields that determine the number of tokens.
+ */
+export function messagesRequest(body: MessagesBody, { strict }: Conversion): ModelRequest {
+  if (strict && body.max_tokens === 0)
+    throw invalidField('max_tokens', 'only models of Anthropic support 0');
+  const limited = { ...inputOf(body, { strict }), maxOutputTokens: body.max_tokens };
+  if (!strict) return limited;
   const { temperature, top_p: topP, top_k: topK, stop_sequences: stop } = body;
   return {
-    ...inputOf(body, { strict: true }),
-    maxOutputTokens: body.max_tokens,
+    ...limited,
     ...(temperature !== DEFAULT_TEMPERATURE && setFields({ temperature })),
     ...setFields({ topP, topK }),
     ...(isSet(stop) && stop.length > 0 && { stop }),
@@ -86,7 +84,7 @@ function thinkingOf({
  * Converts the fields that determine the input tokens. Without `strict`, a block that cannot be converted becomes a
  * data part. This is accurate enough to estimate the tokens of a request that is relayed to Anthropic.
  */
-export function inputOf(body: CountBody, { strict }: { readonly strict: boolean }): ModelRequest {
+export function inputOf(body: CountBody, { strict }: Conversion): ModelRequest {
   const refused = strict ? ONLY_ANTHROPIC.find((field) => isFilled(body[field])) : undefined;
   if (refused !== undefined) throw invalidField(refused, 'only models of Anthropic support it');
   const system = plainText(body.system ?? '');
@@ -211,14 +209,14 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
     function convert(block: Block, place: string): ContentPart[] {
       switch (block.type) {
         case 'tool_use': {
-          const { id, name, input: args } = readAt(ToolUseBlock, block, place);
+          const { id, name, input: args } = readAt(BLOCKS.tool_use, block, place);
           const provider = carried;
           carried = undefined;
           open.set(id, name);
           return [{ kind: 'function-call', id, name, args, ...(provider && { provider }) }];
         }
         case 'tool_result': {
-          const result = readAt(ToolResultBlock, block, place);
+          const result = readAt(BLOCKS.tool_result, block, place);
           const { tool_use_id: id } = result;
           const name = open.get(id);
           if (name === undefined) {
@@ -231,11 +229,12 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
           return [{ kind: 'function-response', id, name, ...response, ...isError }];
         }
         case 'redacted_thinking':
-          carried = carriedIn(readAt(RedactedBlock, block, place).data) ?? carried;
+          carried =
+            decodeCarried(readAt(BLOCKS.redacted_thinking, block, place).data)?.provider ?? carried;
           return [];
         case 'thinking': {
-          const { thinking: text, signature } = readAt(ThinkingBlock, block, place);
-          const provider = carriedIn(signature);
+          const { thinking: text, signature } = readAt(BLOCKS.thinking, block, place);
+          const provider = decodeCarried(signature)?.provider;
           return [{ kind: 'thought', text, ...(provider && { provider }) }];
         }
         default:
@@ -258,22 +257,22 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
 function shown(block: Block, at: string): TextOrFile[] {
   switch (block.type) {
     case 'text':
-      return [{ kind: 'text', text: readAt(TextBlock, block, at).text }];
+      return [{ kind: 'text', text: readAt(BLOCKS.text, block, at).text }];
     case 'image':
-      return fromSource(readAt(ImageBlock, block, at).source, 'image/*', `${at}.source`);
+      return fromSource(readAt(BLOCKS.image, block, at).source, 'image/*', `${at}.source`);
     case 'document': {
-      const { source, title, context } = readAt(DocumentBlock, block, at);
+      const { source, title, context } = readAt(BLOCKS.document, block, at);
       const parts = fromSource(source, 'application/pdf', `${at}.source`, title ?? undefined);
       return isSet(context) ? [{ kind: 'text', text: context }, ...parts] : parts;
     }
     case 'search_result': {
-      const { source, title, content } = readAt(SearchResultBlock, block, at);
+      const { source, title, content } = readAt(BLOCKS.search_result, block, at);
       const texts = content.map(({ text }) => text);
       return [{ kind: 'text', text: [`${title} (${source}):`, ...texts].join('\n') }];
     }
     case 'tool_reference': {
       // Tools with deferred loading are always loaded, so the reference becomes a text with the tool's name.
-      const { tool_name: name } = readAt(ToolReferenceBlock, block, at);
+      const { tool_name: name } = readAt(BLOCKS.tool_reference, block, at);
       return [{ kind: 'text', text: `The tool ${name} is available.` }];
     }
     default:

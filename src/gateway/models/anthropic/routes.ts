@@ -1,12 +1,12 @@
 /**
  * Anthropic's Messages API: `/v1/messages` and `/v1/messages/count_tokens`. A provider of the type `anthropic` usually
- * gets the client's own request. Otherwise the request and the answer are converted (vendor-api/own-providers.ts).
+ * gets the client's own request. Otherwise the request and the answer are converted (vendor-api/vendor-api.ts).
  */
 import * as z from 'zod';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
 import { tokenCounter } from '../token-count.ts';
-import type { Prepared } from '../vendor-api/own-providers.ts';
-import { MODEL_FAILURES, type VendorApi } from '../vendor-api/vendor-api.ts';
+import { MODEL_ROUTE, streamAnswers } from '../vendor-api/route.ts';
+import type { Prepared, VendorApi } from '../vendor-api/vendor-api.ts';
 import { namedEvent } from '../vendor-api/answer.ts';
 import { headOf, messageFrames, completeMessage } from './answer.ts';
 import { errorAnswer, errorBody, newRequestId } from './error.ts';
@@ -24,9 +24,7 @@ export function anthropicRoutes({ api }: { readonly api: VendorApi }): readonly 
       headOf(body, tokenCounter(target.candidates).prompt(request));
     const answer = await api.answer(input, {
       model: body.model,
-      exact: () => messagesRequest(body),
-      rough: () => ({ ...inputOf(body, { strict: false }), maxOutputTokens: body.max_tokens }),
-      stream: body.stream === true,
+      request: (strict) => messagesRequest(body, { strict }),
       hasTools: hasTools(body),
       relay: messagesRelay(body, input),
       whole: (chunks, asked) => completeMessage(head(asked), chunks),
@@ -45,42 +43,30 @@ export function anthropicRoutes({ api }: { readonly api: VendorApi }): readonly 
     return { headers: { 'request-id': newRequestId() }, body: { input_tokens: tokens } };
   }
 
+  const common = { ...MODEL_ROUTE, query: Query, error: errorAnswer };
   return [
     defineRoute({
-      verb: 'POST',
+      ...common,
       path: '/v1/messages',
-      scope: 'tasks:write',
-      resource: 'model',
       summary: "Answer of a model, compatible with Anthropic's Messages API",
       detail:
         "With `stream`, the response is server-sent events. A provider of the type `anthropic` gets the client's own request with few changes: the gateway may limit `max_tokens`, and removes `speed` and the thoughts of other vendors' models. For other providers, the request is converted. A field that would change the answer, and that the provider does not support, is rejected with 400.",
-      query: Query,
       body: MessagesBody,
       answers: {
-        200: {
-          description: 'The message. With `stream`, the events of the message',
-          schema: MessageAnswer,
-          alsoEvents: true,
-        },
-        ...MODEL_FAILURES,
+        ...streamAnswers('The message. With `stream`, the events of the message', MessageAnswer),
         529: { description: 'The model is overloaded' },
       },
       handle: messages,
-      error: errorAnswer,
     }),
     defineRoute({
-      verb: 'POST',
+      ...common,
       path: '/v1/messages/count_tokens',
-      scope: 'tasks:write',
-      resource: 'model',
       summary: "Number of a request's input tokens, compatible with Anthropic",
       detail:
         'A provider of the type `anthropic` counts the tokens. For other providers, the number is an estimate.',
-      query: Query,
       body: CountBody,
       answers: { 200: { description: 'The number of tokens', schema: CountAnswer } },
       handle: countTokens,
-      error: errorAnswer,
     }),
   ];
 }

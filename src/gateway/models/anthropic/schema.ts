@@ -81,8 +81,7 @@ export const MessagesBody = CountBody.extend({
 });
 export type MessagesBody = z.infer<typeof MessagesBody>;
 
-/** The blocks that can be converted for any provider. */
-export const TextBlock = z.looseObject({ text: z.string() });
+const TextBlock = z.looseObject({ text: z.string() });
 const Source = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('base64'), media_type: z.string(), data: z.string() }),
   z.looseObject({ type: z.literal('url'), url: z.string() }),
@@ -90,30 +89,31 @@ const Source = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('content'), content: BlockList }),
 ]);
 export type Source = z.infer<typeof Source>;
-export const ImageBlock = z.looseObject({ source: Source });
-export const DocumentBlock = z.looseObject({
-  source: Source,
-  title: z.string().nullish(),
-  context: z.string().nullish(),
-});
-export const SearchResultBlock = z.looseObject({
-  source: z.string(),
-  title: z.string(),
-  content: z.array(TextBlock),
-});
-export const ThinkingBlock = z.looseObject({ thinking: z.string(), signature: z.string() });
-export const RedactedBlock = z.looseObject({ data: z.string() });
-export const ToolUseBlock = z.looseObject({
-  id: z.string().min(1),
-  name: z.string().min(1),
-  input: Json,
-});
-export const ToolResultBlock = z.looseObject({
-  tool_use_id: z.string().min(1),
-  content: BlockList.nullish(),
-  is_error: z.boolean().nullish(),
-});
-export const ToolReferenceBlock = z.looseObject({ tool_name: z.string() });
+
+/** The blocks that can be converted for any provider, by their type. */
+export const BLOCKS = {
+  text: TextBlock,
+  image: z.looseObject({ source: Source }),
+  document: z.looseObject({
+    source: Source,
+    title: z.string().nullish(),
+    context: z.string().nullish(),
+  }),
+  search_result: z.looseObject({
+    source: z.string(),
+    title: z.string(),
+    content: z.array(TextBlock),
+  }),
+  thinking: z.looseObject({ thinking: z.string(), signature: z.string() }),
+  redacted_thinking: z.looseObject({ data: z.string() }),
+  tool_use: z.looseObject({ id: z.string().min(1), name: z.string().min(1), input: Json }),
+  tool_result: z.looseObject({
+    tool_use_id: z.string().min(1),
+    content: BlockList.nullish(),
+    is_error: z.boolean().nullish(),
+  }),
+  tool_reference: z.looseObject({ tool_name: z.string() }),
+};
 
 /** A block of a system message that changes the tools. Its type is `tool_addition` or `tool_removal`. */
 export const ToolChangeBlock = z.looseObject({

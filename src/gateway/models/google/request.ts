@@ -17,6 +17,7 @@ import { A2AError } from '../../../protocol/index.ts';
 import type { GoogleFile, GenerateBody, InputContent, GooglePart } from './schema.ts';
 import type { CarriedThought } from '../vendor-api/carried.ts';
 import {
+  type Conversion,
   invalidField,
   isFilled,
   levelOf,
@@ -50,9 +51,14 @@ export function checkRequest({ generationConfig, cachedContent }: Partial<Genera
     throw invalidField('cachedContent', 'the gateway has no caches: send the contents instead');
 }
 
-/** Converts the request. Throws `invalidParams` with the name of a field that other providers cannot process. */
-export function generateRequest(body: GenerateBody): ModelRequest {
+/**
+ * Converts the request. With `strict`, throws `invalidParams` with the name of a field that other providers cannot
+ * process. Otherwise converts only the fields that determine the number of tokens.
+ */
+export function generateRequest(body: GenerateBody, { strict }: Conversion): ModelRequest {
   const { generationConfig: config = {} } = body;
+  const limit = setFields({ maxOutputTokens: config.maxOutputTokens });
+  if (!strict) return { ...inputOf(body, { strict }), ...limit };
   const refused = ONLY_GOOGLE.find(
     (field) => config[field] !== undefined && config[field] !== false,
   );
@@ -63,8 +69,8 @@ export function generateRequest(body: GenerateBody): ModelRequest {
   if (kinds.some((kind) => kind.toUpperCase() !== 'TEXT'))
     throw invalidField('generationConfig.responseModalities', 'only models of Google support it');
   return {
-    ...inputOf(body, { strict: true }),
-    ...limitOf(body),
+    ...inputOf(body, { strict }),
+    ...limit,
     ...(isSet(temperature, DEFAULTS.temperature) && { temperature }),
     ...(isSet(topP, DEFAULTS.topP) && { topP }),
     ...(isSet(topK, DEFAULTS.topK) && { topK }),
@@ -74,15 +80,6 @@ export function generateRequest(body: GenerateBody): ModelRequest {
     ...(stop.length > 0 && { stop }),
     ...thinkingOf(body),
   };
-}
-
-/** Converts only the fields that determine the number of tokens, for a request that is relayed to Google. */
-export function roughRequest(body: GenerateBody): ModelRequest {
-  return { ...inputOf(body, { strict: false }), ...limitOf(body) };
-}
-
-function limitOf({ generationConfig }: GenerateBody): Pick<ModelRequest, 'maxOutputTokens'> {
-  return setFields({ maxOutputTokens: generationConfig?.maxOutputTokens });
 }
 
 /** Returns the settings for thoughts. A number of tokens is converted to a level. */
@@ -108,10 +105,7 @@ function budgetLevel(budget: number | undefined): ModelRequest['reasoning'] {
  * Converts the fields that determine the input tokens. Without `strict`, a part of a message that cannot be converted
  * becomes a data part. This is accurate enough to estimate the tokens of a request that is relayed to Google.
  */
-export function inputOf(
-  body: GenerateBody,
-  { strict }: { readonly strict: boolean },
-): ModelRequest {
+export function inputOf(body: GenerateBody, { strict }: Conversion): ModelRequest {
   const parts = body.systemInstruction?.parts ?? [];
   const system = parts.flatMap(({ text = '' }) => (text === '' ? [] : [text])).join('\n\n');
   return {

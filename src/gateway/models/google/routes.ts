@@ -1,10 +1,11 @@
 /**
  * Google's Gemini API: `/v1beta/models`. A provider of the type `google` usually gets the client's own request.
- * Otherwise the request and the answer are converted (vendor-api/own-providers.ts).
+ * Otherwise the request and the answer are converted (vendor-api/vendor-api.ts).
  */
 import * as z from 'zod';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
-import { MODEL_FAILURES, type VendorRoutesOptions } from '../vendor-api/vendor-api.ts';
+import { MODEL_ROUTE, modelAnswers, streamAnswers } from '../vendor-api/route.ts';
+import type { VendorRoutesOptions } from '../vendor-api/vendor-api.ts';
 import { answers, completeAnswer, headOf } from './answer.ts';
 import { errorAnswer, errorBody } from './error.ts';
 import {
@@ -15,7 +16,7 @@ import {
   ModelsQuery,
 } from './model-list.ts';
 import { countRelay, generateRelay } from './relay.ts';
-import { checkRequest, generateRequest, hasTools, inputOf, roughRequest } from './request.ts';
+import { checkRequest, generateRequest, hasTools, inputOf } from './request.ts';
 import { CountAnswer, CountBody, GenerateAnswer, GenerateBody } from './schema.ts';
 import { answersIn, arrayFormat, formatted, sseFormat } from './stream-format.ts';
 
@@ -36,9 +37,7 @@ export function googleRoutes({ models, api }: VendorRoutesOptions): readonly Gat
     const head = headOf(model, thoughts);
     return api.answer(input, {
       model,
-      exact: () => generateRequest(body),
-      rough: () => roughRequest(body),
-      stream,
+      request: (strict) => generateRequest(body, { strict }),
       hasTools: hasTools(body),
       relay: generateRelay({ model, body, stream }),
       whole: (chunks) => completeAnswer(head, chunks),
@@ -60,41 +59,32 @@ export function googleRoutes({ models, api }: VendorRoutesOptions): readonly Gat
     return { body: { totalTokens } };
   }
 
-  const common = { scope: 'tasks:write', resource: 'model', error: errorAnswer } as const;
+  const common = { ...MODEL_ROUTE, error: errorAnswer };
+  const listing = { verb: 'GET', scope: 'tasks:read', error: errorAnswer } as const;
   return [
     defineRoute({
       ...common,
-      verb: 'POST',
       path: '/v1beta/models/{model}:generateContent',
       summary: "Answer of a model, compatible with Google's Gemini API",
       detail:
         "A provider of the type `google` gets the client's own request with few changes: the gateway may limit `maxOutputTokens`, and removes `serviceTier` and the thoughts of other vendors' models. For other providers, the request is converted. A field that would change the answer, and that the provider does not support, is rejected with 400. Write a slash in the name of the model as %2F.",
       body: GenerateBody,
-      answers: { 200: { description: 'The answer', schema: GenerateAnswer }, ...MODEL_FAILURES },
+      answers: modelAnswers('The answer', GenerateAnswer),
       handle: (input) => generate(input),
     }),
     defineRoute({
       ...common,
-      verb: 'POST',
       path: '/v1beta/models/{model}:streamGenerateContent',
       summary: "Streamed answer of a model, compatible with Google's Gemini API",
       detail:
         'With `alt=sse`, the response is server-sent events. Otherwise it is a JSON array whose elements are sent one after another.',
       query: StreamQuery,
       body: GenerateBody,
-      answers: {
-        200: {
-          description: 'The parts of the answer',
-          schema: z.array(GenerateAnswer),
-          alsoEvents: true,
-        },
-        ...MODEL_FAILURES,
-      },
+      answers: streamAnswers('The parts of the answer', z.array(GenerateAnswer)),
       handle: ({ query, ...input }) => generate(input, query.alt ?? 'json'),
     }),
     defineRoute({
       ...common,
-      verb: 'POST',
       path: '/v1beta/models/{model}:countTokens',
       summary: "Number of a request's input tokens, compatible with Google",
       detail:
@@ -104,21 +94,18 @@ export function googleRoutes({ models, api }: VendorRoutesOptions): readonly Gat
       handle: countTokens,
     }),
     defineRoute({
-      verb: 'GET',
+      ...listing,
       path: '/v1beta/models',
-      scope: 'tasks:read',
       summary: 'List the available models, compatible with Google',
       query: ModelsQuery,
       answers: { 200: { description: 'The models', schema: ModelResources } },
       handle: async ({ caller, query }) => ({
         body: modelPage(await models.list(caller.workspace), query),
       }),
-      error: errorAnswer,
     }),
     defineRoute({
-      verb: 'GET',
+      ...listing,
       path: '/v1beta/models/{model}',
-      scope: 'tasks:read',
       resource: 'model',
       summary: 'Get a model, compatible with Google',
       answers: { 200: { description: 'The model', schema: ModelResource } },
@@ -126,7 +113,6 @@ export function googleRoutes({ models, api }: VendorRoutesOptions): readonly Gat
         const model = await models.find(caller.workspace, values['model'] ?? '');
         return { body: modelResource(model) };
       },
-      error: errorAnswer,
     }),
   ];
 }

@@ -13,45 +13,6 @@ const MAX_STOPS = 64;
 /** Maximum nesting depth of the API's own fields. Deeper fields are not normalized. */
 const MAX_DEPTH = 12;
 
-/** The names of the fields that the gateway reads. The API accepts these names in snake_case too. */
-const NAMES = new Set([
-  'systemInstruction',
-  'toolConfig',
-  'generationConfig',
-  'safetySettings',
-  'cachedContent',
-  'serviceTier',
-  'generateContentRequest',
-  'functionDeclarations',
-  'parametersJsonSchema',
-  'functionCallingConfig',
-  'allowedFunctionNames',
-  'inlineData',
-  'fileData',
-  'functionCall',
-  'functionResponse',
-  'thoughtSignature',
-  'mimeType',
-  'fileUri',
-  'displayName',
-  'topP',
-  'topK',
-  'maxOutputTokens',
-  'stopSequences',
-  'candidateCount',
-  'presencePenalty',
-  'frequencyPenalty',
-  'responseMimeType',
-  'responseSchema',
-  'responseJsonSchema',
-  'responseLogprobs',
-  'responseModalities',
-  'speechConfig',
-  'thinkingConfig',
-  'includeThoughts',
-  'thinkingBudget',
-  'thinkingLevel',
-]);
 /** Fields whose values are data of the client. The names in these values are not changed. */
 const DATA = new Set([
   'args',
@@ -172,6 +133,28 @@ const Fields = z.looseObject({
   generationConfig: GenerationConfig.optional(),
   cachedContent: z.string().optional(),
 });
+/** Fields that the gateway reads although `Fields` does not check them. */
+const UNCHECKED = [
+  'generateContentRequest',
+  'responseLogprobs',
+  'safetySettings',
+  'serviceTier',
+  'speechConfig',
+];
+
+/** The names of the fields that the gateway reads. The API accepts these names in snake_case too. */
+const NAMES: ReadonlySet<string> = new Set([
+  ...UNCHECKED,
+  ...fieldsIn(z.toJSONSchema(Fields, { io: 'input', unrepresentable: 'any' })),
+]);
+
+/** Returns the names of all fields in a JSON Schema, at any depth. */
+function fieldsIn(schema: unknown): string[] {
+  if (!isObject(schema)) return [];
+  const { properties } = schema;
+  return [...Object.keys(properties ?? {}), ...Object.values(schema).flatMap(fieldsIn)];
+}
+
 export const GenerateBody = z.preprocess((body) => normalized(body), Fields);
 export type GenerateBody = z.infer<typeof GenerateBody>;
 

@@ -13,6 +13,7 @@ import type {
   ToolDeclaration,
 } from '../../../agent/index.ts';
 import {
+  type Conversion,
   invalidField,
   isFilled,
   isSet,
@@ -49,7 +50,7 @@ const AUDIO_TYPES = { wav: 'audio/wav', mp3: 'audio/mpeg' } as const;
  * Converts the request. Without `strict`, ignores fields that only providers with OpenAI's chat API support. Throws
  * `invalidParams` with the name of an invalid field.
  */
-export function chatRequest(body: ChatBody, { strict } = { strict: true }): ModelRequest {
+export function chatRequest(body: ChatBody, { strict }: Conversion): ModelRequest {
   // The gateway reserves only one answer in the budgets. So it refuses a request for several answers.
   if (isSet(body.n) && body.n !== 1) throw invalidField('n', 'must be 1: send several requests');
   if (strict) refuseFields(UNSUPPORTED, body, 'not supported for this model: leave it out');

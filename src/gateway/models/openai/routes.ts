@@ -20,7 +20,8 @@ import {
   ModelsQuery,
 } from '../anthropic/model-list.ts';
 import type { ListedModel } from '../catalogue.ts';
-import { MODEL_FAILURES, type VendorRoutesOptions } from '../vendor-api/vendor-api.ts';
+import { MODEL_ROUTE, modelAnswers, streamAnswers } from '../vendor-api/route.ts';
+import type { VendorRoutesOptions } from '../vendor-api/vendor-api.ts';
 import { completion, completionFrames, event, headOf } from './answer.ts';
 import { errorAnswer, errorBody } from './error.ts';
 import { chatRelay } from './relay.ts';
@@ -40,49 +41,34 @@ export function openaiRoutes({ models, api }: VendorRoutesOptions): readonly Gat
     const includeUsage = body.stream_options?.include_usage === true;
     return api.answer(input, {
       model: body.model,
-      exact: () => chatRequest(body),
-      rough: () => chatRequest(body, { strict: false }),
+      request: (strict) => chatRequest(body, { strict }),
       hasTools: hasTools(body),
       relay: chatRelay(body),
-      stream: body.stream === true,
       whole: (chunks) => completion(head, chunks),
       frames: (chunks) => completionFrames(head, chunks, { includeUsage }),
       failure: (error) => event(errorBody(error)),
     });
   }
 
+  const common = { ...MODEL_ROUTE, error: errorAnswer };
+  const listing = { verb: 'GET', scope: 'tasks:read', error: modelsError } as const;
   return [
     defineRoute({
-      verb: 'POST',
+      ...common,
       path: '/v1/chat/completions',
-      scope: 'tasks:write',
-      resource: 'model',
       summary: 'Chat completion, compatible with OpenAI',
       detail:
         'With `stream`, the response is server-sent events. Unsupported fields that would change the answer are rejected with 400.',
       body: ChatBody,
-      answers: {
-        200: {
-          description: 'The answer. With `stream`, the chunks of the answer',
-          schema: ChatAnswer,
-          alsoEvents: true,
-        },
-        ...MODEL_FAILURES,
-      },
+      answers: streamAnswers('The answer. With `stream`, the chunks of the answer', ChatAnswer),
       handle: chat,
-      error: errorAnswer,
     }),
     defineRoute({
-      verb: 'POST',
+      ...common,
       path: '/v1/embeddings',
-      scope: 'tasks:write',
-      resource: 'model',
       summary: 'Embeddings of texts, compatible with OpenAI',
       body: EmbeddingsBody,
-      answers: {
-        200: { description: 'One vector for each text, in order', schema: EmbeddingsAnswer },
-        ...MODEL_FAILURES,
-      },
+      answers: modelAnswers('One vector for each text, in order', EmbeddingsAnswer),
       async handle({ body, caller, call }) {
         const { model, input, encoding_format: format, dimensions } = body;
         const target = await models.resolve(caller.workspace, model, 'embeddings');
@@ -100,12 +86,10 @@ export function openaiRoutes({ models, api }: VendorRoutesOptions): readonly Gat
         const usage = { prompt_tokens, total_tokens: prompt_tokens + outputTokens };
         return { body: { object: 'list', data, model, usage } };
       },
-      error: errorAnswer,
     }),
     defineRoute({
-      verb: 'GET',
+      ...listing,
       path: '/v1/models',
-      scope: 'tasks:read',
       summary: 'List the available models, compatible with OpenAI and Anthropic',
       detail:
         "With the header `anthropic-version`, the response has Anthropic's format. Only this format has pages.",
@@ -118,12 +102,10 @@ export function openaiRoutes({ models, api }: VendorRoutesOptions): readonly Gat
         if (isAnthropicClient(input)) return { body: modelInfoPage(list, query) };
         return { body: { object: 'list', data: list.map(modelObject) } };
       },
-      error: modelsError,
     }),
     defineRoute({
-      verb: 'GET',
+      ...listing,
       path: '/v1/models/{model}',
-      scope: 'tasks:read',
       resource: 'model',
       summary: 'Get a model, compatible with OpenAI and Anthropic',
       detail: 'Write a slash in the name as %2F.',
@@ -132,7 +114,6 @@ export function openaiRoutes({ models, api }: VendorRoutesOptions): readonly Gat
         const model = await models.find(caller.workspace, values['model'] ?? '');
         return { body: isAnthropicClient(input) ? modelInfo(model) : modelObject(model) };
       },
-      error: modelsError,
     }),
   ];
 }

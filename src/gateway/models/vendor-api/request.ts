@@ -15,6 +15,12 @@ import { A2AError } from '../../../protocol/index.ts';
 const MEDIUM_BUDGET = 4096;
 const HIGH_BUDGET = 16_384;
 
+/** How a request is converted. */
+export interface Conversion {
+  /** Whether to refuse what only providers with the client's API support. If false, it is ignored. */
+  readonly strict: boolean;
+}
+
 /** Returns whether a field is set. A field that is null counts as not set. */
 export function isSet<T>(value: T | null | undefined): value is T {
   return value !== undefined && value !== null;

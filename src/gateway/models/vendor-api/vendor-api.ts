@@ -6,7 +6,7 @@
  *
  *   const api = createVendorApi({ models });
  *   defineRoute({ …, handle: ({ body, ...input }) => api.answer(input, {
- *     model: body.model, exact: () => requestOf(body), rough: () => inputOf(body), stream: body.stream === true,
+ *     model: body.model, request: (strict) => requestOf(body, { strict }),
  *     hasTools: hasTools(body), relay: relayOf(body), whole: (chunks) => messageOf(chunks), frames: (chunks) => eventsOf(chunks),
  *     failure: (error) => eventOf(error),
  *   }) })
@@ -16,26 +16,42 @@
  */
 import { text } from 'node:stream/consumers';
 import type { ModelRequest } from '../../../agent/index.ts';
-import type { Relay } from '../relay/relay.ts';
 import { A2AError, type Call } from '../../../protocol/index.ts';
 import type { RouteText } from '../../../http/index.ts';
 import type { RouteAnswer, RouteInput } from '../../api/route.ts';
 import type { FullChunk, RelayedChunk } from '../chunks.ts';
 import type { AnswerStream, Models } from '../models.ts';
+import type { ModelTarget } from '../catalogue.ts';
+import { streams } from '../limits.ts';
+import { relays } from '../provider.ts';
+import type { Relay } from '../relay/relay.ts';
 import { tokenCounter } from '../token-count.ts';
 import { Frames } from './frames.ts';
 import { countIn } from './answer.ts';
-import { type Conversions, ownProviders, type Prepared, prepared } from './own-providers.ts';
 
-/** One request in a vendor's format, and functions that write the answer in this format. */
-export interface Exchange extends Conversions {
+/** A request for the providers of a model. */
+export interface Prepared {
+  /** The model with the providers that may be called. */
+  readonly target: ModelTarget;
+  readonly request: ModelRequest;
+  /** Undefined if no provider gets the client's request without conversion. */
+  readonly relay: Relay | undefined;
+}
+
+/** One request in a vendor's format, its conversions, and functions that write the answer in this format. */
+export interface Exchange {
   /** The caller's name for the model. */
   readonly model: string;
-  readonly stream: boolean;
   /** Whether the request has tools: functions, or tools that run at the vendor. */
   readonly hasTools: boolean;
   /** The request for providers that accept the client's format. */
   readonly relay: Relay;
+  /**
+   * Converts the request. With `strict`, converts it for providers with another API, and throws if this is not possible.
+   * Otherwise converts what is needed to count the tokens. Then it does not throw if the request has content that only
+   * providers with the client's API support.
+   */
+  request(strict: boolean): ModelRequest;
   /** Returns the complete response. The last chunk is `finish`. */
   whole(chunks: AsyncIterable<FullChunk>, asked: Prepared): Promise<unknown>;
   /** Returns the stream, in pieces of text. */
@@ -51,11 +67,7 @@ export interface Exchange extends Conversions {
 }
 
 /** A request to count tokens in a vendor's format. */
-export interface CountExchange {
-  /** The caller's name for the model. */
-  readonly model: string;
-  /** Converts the request. With `strict`, throws if the request cannot be converted. */
-  readonly request: (strict: boolean) => ModelRequest;
+export interface CountExchange extends Pick<Exchange, 'model' | 'request'> {
   /**
    * The request for providers that accept the client's format, and the field of their answer that has the number of
    * tokens.
@@ -70,12 +82,6 @@ export interface VendorRoutesOptions {
   readonly models: Models;
   readonly api: VendorApi;
 }
-
-/** The responses of a route if its model fails, for `/openapi.json`. */
-export const MODEL_FAILURES = {
-  502: { description: 'The model failed' },
-  504: { description: 'The model did not answer in time' },
-};
 
 export interface VendorApi {
   /**
@@ -142,7 +148,8 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
         // This waits for the first chunk. A failure before the first chunk can still set the HTTP status.
         const begun = models.answer(target, request, { caller, signal, relay, hasTools });
         const answer = await unlessDisconnected(begun, signal);
-        if (exchange.stream) return streamed(answer, exchange, { asked, signal, leave, ended });
+        if (exchange.relay.stream)
+          return streamed(answer, exchange, { asked, signal, leave, ended });
         const body = await unlessDisconnected(whole(answer, exchange, asked), signal);
         ended();
         return body;
@@ -199,12 +206,7 @@ async function whole(
 function streamed(
   { isRelayed, chunks, leave: leaveAnswer }: AnswerStream,
   exchange: Exchange,
-  call: {
-    readonly asked: Prepared;
-    readonly signal: AbortSignal;
-    leave(): void;
-    readonly ended: () => void;
-  },
+  call: ReturnType<typeof abortable> & { readonly asked: Prepared; readonly ended: () => void },
 ): RouteText {
   const { signal, ended } = call;
   const options = {
@@ -269,5 +271,33 @@ async function unlessDisconnected<T>(work: Promise<T>, signal: AbortSignal): Pro
   } catch (error) {
     if (signal.aborted) throw new A2AError('unavailable', 'The client has disconnected');
     throw error;
+  }
+}
+
+/**
+ * Returns the model with only those providers that get the client's request without conversion, or undefined if there
+ * are none.
+ */
+function ownProviders(target: ModelTarget, relay: Pick<Relay, 'accepts'>): ModelTarget | undefined {
+  const candidates = target.candidates.filter(({ provider }) => relays(provider, relay));
+  return candidates.length > 0 ? { ...target, candidates } : undefined;
+}
+
+/**
+ * Prepares a call. If all providers have the client's API, a rough conversion is enough. If the request cannot be
+ * converted, only the providers with the client's API remain. If there are none, throws the error of the conversion.
+ */
+function prepared(target: ModelTarget, exchange: Exchange): Prepared {
+  // If the model does not stream, a request for a stream cannot be relayed.
+  const mayRelay = !exchange.relay.stream || streams(target);
+  const own = mayRelay ? ownProviders(target, exchange.relay) : undefined;
+  const relay = own && exchange.relay;
+  if (own?.candidates.length === target.candidates.length)
+    return { target, request: exchange.request(false), relay };
+  try {
+    return { target, request: exchange.request(true), relay };
+  } catch (error) {
+    if (own === undefined || !(error instanceof A2AError)) throw error;
+    return { target: own, request: exchange.request(false), relay };
   }
 }

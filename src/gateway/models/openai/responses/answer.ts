@@ -106,13 +106,40 @@ export function failedFrame(response: ResponseObject, error: A2AError): string {
   return responseEvent('response.failed', { response: failed });
 }
 
+/** What differs between the items of texts and of thoughts. */
+const ITEMS = {
+  text: {
+    start: () => ({
+      id: freshId('msg'),
+      type: 'message',
+      status: 'in_progress',
+      role: 'assistant',
+    }),
+    place: { content_index: 0 },
+    part: (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] }),
+    partEvent: 'response.content_part',
+    textEvent: 'response.output_text',
+    textFields: { logprobs: [] },
+    end: { status: 'completed' },
+    list: 'content',
+  },
+  thought: {
+    start: () => ({ id: freshId('rs'), type: 'reasoning' }),
+    place: { summary_index: 0 },
+    part: (text: string) => ({ type: 'summary_text', text }),
+    partEvent: 'response.reasoning_summary_part',
+    textEvent: 'response.reasoning_summary_text',
+    textFields: {},
+    end: {},
+    list: 'summary',
+  },
+} as const;
+
 interface OpenItem {
-  readonly kind: 'text' | 'thought';
+  readonly kind: keyof typeof ITEMS;
   readonly item: OutputItem;
   text: string;
 }
-
-const MESSAGE = { type: 'message', status: 'in_progress', role: 'assistant', content: [] };
 
 /** Writes the events of the items, and collects the items. */
 function createWriter({ response, customTools }: AnswerOptions) {
@@ -127,34 +154,25 @@ function createWriter({ response, customTools }: AnswerOptions) {
 
   /** Starts an item. The item is added to the output when it is complete. */
   function* start(kind: OpenItem['kind']): Generator<string> {
-    const item: OutputItem =
-      kind === 'text'
-        ? { id: freshId('msg'), ...MESSAGE }
-        : { id: freshId('rs'), type: 'reasoning', summary: [] };
+    const { start: startOf, list, part, partEvent } = ITEMS[kind];
+    const item = { ...startOf(), [list]: [] };
     open = { kind, item, text: '' };
     yield added(item);
-    const at = placeOf(open);
-    if (kind === 'text') yield event('response.content_part.added', { ...at, part: textPart('') });
-    else yield event('response.reasoning_summary_part.added', { ...at, part: summaryPart('') });
+    yield event(`${partEvent}.added`, { ...placeOf(open), part: part('') });
   }
 
+  /** Ends the open item. `encrypted` is the data that belongs to a thought. */
   function* close(encrypted?: string): Generator<string> {
     if (!open) return;
     const { kind, item, text } = open;
     const at = placeOf(open);
     open = undefined;
-    if (kind === 'text') {
-      const part = textPart(text);
-      yield event('response.output_text.done', { ...at, text, logprobs: [] });
-      yield event('response.content_part.done', { ...at, part });
-      yield done({ ...item, status: 'completed', content: [part] });
-    } else {
-      const part = summaryPart(text);
-      yield event('response.reasoning_summary_text.done', { ...at, text });
-      yield event('response.reasoning_summary_part.done', { ...at, part });
-      const carried = encrypted !== undefined && { encrypted_content: encrypted };
-      yield done({ ...item, summary: text === '' ? [] : [part], ...carried });
-    }
+    const { part: partOf, partEvent, textEvent, textFields, end: last, list } = ITEMS[kind];
+    const part = partOf(text);
+    yield event(`${textEvent}.done`, { ...at, text, ...textFields });
+    yield event(`${partEvent}.done`, { ...at, part });
+    const carried = encrypted !== undefined && { encrypted_content: encrypted };
+    yield done({ ...item, ...last, [list]: text === '' ? [] : [part], ...carried });
   }
 
   function added(item: OutputItem): string {
@@ -167,8 +185,7 @@ function createWriter({ response, customTools }: AnswerOptions) {
   }
 
   function placeOf({ kind, item }: OpenItem): object {
-    const place = kind === 'text' ? { content_index: 0 } : { summary_index: 0 };
-    return { item_id: item.id, output_index: output.length, ...place };
+    return { item_id: item.id, output_index: output.length, ...ITEMS[kind].place };
   }
 
   function* call(chunk: Extract<FullChunk, { kind: 'function-call' }>): Generator<string> {
@@ -207,10 +224,8 @@ function createWriter({ response, customTools }: AnswerOptions) {
         }
         if (open && text !== '') {
           open.text += text;
-          const at = placeOf(open);
-          if (kind === 'text')
-            yield event('response.output_text.delta', { ...at, delta: text, logprobs: [] });
-          else yield event('response.reasoning_summary_text.delta', { ...at, delta: text });
+          const { textEvent, textFields } = ITEMS[kind];
+          yield event(`${textEvent}.delta`, { ...placeOf(open), delta: text, ...textFields });
         }
         if (kind === 'thought' && provider) yield* close(encodeCarried({ provider }));
         break;
@@ -245,14 +260,6 @@ function createWriter({ response, customTools }: AnswerOptions) {
 
 function responseEvent(type: string, fields: object): string {
   return namedEvent({ type, ...fields });
-}
-
-function textPart(text: string): object {
-  return { type: 'output_text', text, annotations: [], logprobs: [] };
-}
-
-function summaryPart(text: string): object {
-  return { type: 'summary_text', text };
 }
 
 function freshId(prefix: string): string {

@@ -9,6 +9,7 @@ import type {
   ToolDeclaration,
 } from '../../../../agent/index.ts';
 import {
+  type Conversion,
   invalidField,
   isFilled,
   isSet,
@@ -58,11 +59,9 @@ const CUSTOM_PARAMETERS = {
   additionalProperties: false,
 };
 
-export interface ResponsesRequestOptions {
+export interface ResponsesRequestOptions extends Conversion {
   /** The items of earlier responses, which precede the items of the body. */
   readonly earlier: readonly Item[];
-  /** Whether to refuse fields and items that only providers with the Responses API support. If false, ignores them. */
-  readonly strict: boolean;
 }
 
 /** Returns the items of the input. */

@@ -4,7 +4,8 @@
  */
 import { A2AError } from '../../../../protocol/index.ts';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../../api/route.ts';
-import { MODEL_FAILURES, type VendorApi } from '../../vendor-api/vendor-api.ts';
+import { MODEL_ROUTE, streamAnswers } from '../../vendor-api/route.ts';
+import type { VendorApi } from '../../vendor-api/vendor-api.ts';
 import { errorAnswer } from '../error.ts';
 import { failedFrame, responseFrames, responseOf, wholeResponse } from './answer.ts';
 import { responsesRelay } from './relay.ts';
@@ -37,9 +38,7 @@ export function responsesRoutes({ api }: { readonly api: VendorApi }): readonly 
     const options = { response, customTools: customTools(body), save };
     return api.answer(input, {
       model: body.model,
-      exact: () => responsesRequest(body, { earlier, strict: true }),
-      rough: () => responsesRequest(body, { earlier, strict: false }),
-      stream: body.stream === true,
+      request: (strict) => responsesRequest(body, { earlier, strict }),
       hasTools: hasTools(body, all),
       relay,
       whole: (chunks) => wholeResponse(chunks, options),
@@ -49,33 +48,28 @@ export function responsesRoutes({ api }: { readonly api: VendorApi }): readonly 
     });
   }
 
+  const one = {
+    path: '/v1/responses/{response}',
+    resource: 'task',
+    error: errorAnswer,
+  } as const;
   return [
     defineRoute({
-      verb: 'POST',
+      ...MODEL_ROUTE,
       path: '/v1/responses',
-      scope: 'tasks:write',
-      resource: 'model',
       summary: "A response of a model, compatible with OpenAI's Responses API",
       detail:
         'With `stream`, the response is server-sent events. The response is stored in the workspace unless `store` is ' +
         'false, so that `previous_response_id` can continue the conversation.',
       body: ResponsesBody,
-      answers: {
-        200: {
-          description: 'The response. With `stream`, its events',
-          schema: ResponsesAnswer,
-          alsoEvents: true,
-        },
-        ...MODEL_FAILURES,
-      },
+      answers: streamAnswers('The response. With `stream`, its events', ResponsesAnswer),
       handle: respond,
       error: errorAnswer,
     }),
     defineRoute({
+      ...one,
       verb: 'GET',
-      path: '/v1/responses/{response}',
       scope: 'tasks:read',
-      resource: 'task',
       summary: 'Get a stored response',
       answers: { 200: { description: 'The response', schema: ResponsesAnswer } },
       async handle({ values, ...input }) {
@@ -83,13 +77,11 @@ export function responsesRoutes({ api }: { readonly api: VendorApi }): readonly 
         if (!found) throw new A2AError('notFound', NOT_STORED);
         return { body: found.response };
       },
-      error: errorAnswer,
     }),
     defineRoute({
+      ...one,
       verb: 'DELETE',
-      path: '/v1/responses/{response}',
       scope: 'tasks:write',
-      resource: 'task',
       summary: 'Delete a stored response',
       detail:
         'The conversation cannot be continued from this response or from later ones. The other responses stay stored.',
@@ -99,7 +91,6 @@ export function responsesRoutes({ api }: { readonly api: VendorApi }): readonly 
         if (!(await removeStored(input, id))) throw new A2AError('notFound', NOT_STORED);
         return { body: { id, object: 'response', deleted: true } };
       },
-      error: errorAnswer,
     }),
   ];
 }

@@ -1,9 +1,26 @@
-/** Finds a model of Ollama, LM Studio or vLLM on this machine, for a person who has no API key. */
+/**
+ * Decides which model the coding agent uses, before a session chooses another one. For a person who has no API key,
+ * finds a model of Ollama, LM Studio or vLLM on this machine.
+ */
+import { defaultModelName } from '../../agent/index.ts';
 import { hostNameOf, isThisMachine } from '../../base/index.ts';
 import { offered, reachableServers } from '../../agent/internal/index.ts';
 import { allServers, LOCAL_SERVERS, isLocalServer } from '../../agent/providers/index.ts';
 import type { Settings } from '../../coder/settings/index.ts';
-import type { Environment } from '../program/flags.ts';
+import { type Environment, variableOf } from '../program/flags.ts';
+
+/**
+ * Returns the model that the flag, its variable or the settings name. If none is named, returns the default model, which
+ * depends on the keys in the environment. `isNamed` tells whether the person named the model.
+ */
+export function modelInUse(
+  flag: string | undefined,
+  { model }: Pick<Settings, 'model'>,
+  environment: Environment,
+) {
+  const named = flag ?? (environment[variableOf('model')] || model);
+  return { name: named ?? defaultModelName(environment), isNamed: named !== undefined };
+}
 
 /**
  * How long the program may wait for the local servers when it starts. A port without a server refuses the connection at

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fakeLmStudio, fakeOllama } from '../../../test/support/vendors/local-servers.ts';
-import { localOffer } from './local-models.ts';
+import { localOffer } from './model-choice.ts';
 
 const OLLAMA = { models: [{ name: 'qwen3:8b' }] };
 

@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
 import { createAgent, serve } from '../../server.ts';
-import { grpcOptions } from './grpc.ts';
-import { listenOn } from './listen.ts';
+import { grpcOptions, listenOn } from './listen.ts';
 
 const flags = (port?: string, off = false) => ({ 'grpc-port': port, 'no-grpc': off });
 

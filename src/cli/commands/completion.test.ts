@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { type CommandTable, defineCommand } from './command.ts';
+import { type CommandTable, defineCommand } from '../program/command.ts';
 import { completionScript, describe } from './completion.ts';
-import { option, toggle } from './flags.ts';
+import { option, toggle } from '../program/flags.ts';
 
 const serve = defineCommand({
   about: 'Serves',

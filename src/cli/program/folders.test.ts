@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { configFolder } from './config-folder.ts';
+import { configFolder } from './folders.ts';
 
 test('the configuration folder is XDG_CONFIG_HOME/parley, or ~/.config/parley', () => {
   assert.equal(configFolder({ XDG_CONFIG_HOME: '/c' }), '/c/parley');
