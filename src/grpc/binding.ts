@@ -27,7 +27,6 @@ import {
   requestedVersion,
   selectAgent,
   TransportCall,
-  type TransportRequest,
 } from '../http/index.ts';
 import {
   A2AError,
@@ -35,7 +34,6 @@ import {
   type ProtocolVersion,
   type StreamOperation,
   type UnaryOperation,
-  type User,
 } from '../protocol/index.ts';
 import { createAdapter } from './adapter.ts';
 import { grpcCallOf } from './call.ts';
@@ -102,30 +100,85 @@ function addOperations(router: ConnectRouter, app: AppContext, codec: ProtoCodec
   for (const [operation, method] of codec.methods) {
     if (isStream(operation) && isServerStreaming(method)) {
       router.rpc(method, (message, context) =>
-        withoutMessages(() => streamed(app, codec, frame, operation, message, context)),
+        withoutMessages(() => streamed(operation, message, context)),
       );
     } else if (!isStream(operation) && isUnary(method)) {
-      router.rpc(method, (message, context) => answered(app, codec, operation, message, context));
+      router.rpc(method, (message, context) => answered(operation, message, context));
     }
   }
-}
 
-/** Runs an operation that has one result. */
-async function answered(
-  app: AppContext,
-  codec: ProtoCodec,
-  operation: UnaryOperation,
-  message: Message,
-  context: HandlerContext,
-): Promise<Message> {
-  try {
-    const call = await begin(app, codec, message, context);
-    const result = await invoke(app.handler, codec, operation, message, call);
-    if (!isMessage(result)) throw new TypeError('the codec returned no message');
-    grpcCallOf(context).observed(200);
-    return result;
-  } catch (error) {
-    throw failure(app, error, codec.version, context);
+  /** Runs an operation that has one result. */
+  async function answered(
+    operation: UnaryOperation,
+    message: Message,
+    context: HandlerContext,
+  ): Promise<Message> {
+    try {
+      const call = await begin(message, context);
+      const result = await invoke(app.handler, codec, operation, message, call);
+      if (!isMessage(result)) throw new TypeError('the codec returned no message');
+      grpcCallOf(context).observed(200);
+      return result;
+    } catch (error) {
+      throw failure(app, error, codec.version, context);
+    }
+  }
+
+  /** Runs an operation that streams. */
+  async function streamed(
+    operation: StreamOperation,
+    message: Message,
+    context: HandlerContext,
+  ): Promise<void> {
+    const { request, user, send, observed } = grpcCallOf(context);
+    let release: (() => void) | undefined;
+    try {
+      release = app.streams.acquire(clientOf(user, request));
+      const call = await begin(message, context);
+      const after = lastEventId(request, undefined);
+      const stream = await invokeStream(app.handler, codec, operation, message, after, call);
+      const onAbort = () => stream.close();
+      context.signal.addEventListener('abort', onAbort, { once: true });
+      if (context.signal.aborted) onAbort();
+      observed(200);
+      await send(stream, frame, context.responseHeader);
+      context.signal.throwIfAborted();
+      if (stream.ended === 'lost' || stream.ended === 'shutdown') {
+        const text = 'The stream was interrupted. Subscribe to the task to continue';
+        throw new A2AError('unavailable', text, { retryAfterSeconds: 1 });
+      }
+    } catch (error) {
+      throw failure(app, error, codec.version, context);
+    } finally {
+      release?.();
+    }
+  }
+
+  /** Checks the requested version, selects the agent by the tenant, and chooses the extensions of a call. */
+  async function begin(message: Message, context: HandlerContext): Promise<TransportCall> {
+    const { request, user } = grpcCallOf(context);
+    const { version, service } = codec;
+    const asked = requestedVersion(request, undefined, app.versions);
+    if (asked !== undefined && asked !== version) {
+      throw new A2AError(
+        'versionNotSupported',
+        `The service ${service.typeName} supports only A2A ${version}, and the request asks for ${asked}`,
+        { info: { supported: version } },
+      );
+    }
+    const tenant: unknown = app.mounts && Reflect.get(message, 'tenant');
+    const selected =
+      typeof tenant === 'string' && tenant !== ''
+        ? await selectAgent(app.mounts, tenant, request, user)
+        : undefined;
+    const offered = selected ? (selected.agent.profile.extensions ?? []) : app.extensions;
+    const { extensionOf } = app;
+    const extensions = activeExtensions(request, { extensions: offered, extensionOf });
+    const headers = extensionHeader(version, extensions);
+    for (const name in headers) context.responseHeader.set(name, headers[name]!);
+    const chosen = selected ?? { request, user };
+    // The signal is also aborted at the deadline of the call.
+    return new TransportCall(chosen.request, chosen.user, version, extensions, context.signal);
   }
 }
 
@@ -139,95 +192,6 @@ function withoutMessages(run: () => Promise<void>): AsyncIterable<never> {
     return { done: true, value: undefined };
   };
   return { [Symbol.asyncIterator]: () => ({ next }) };
-}
-
-/** Runs an operation that streams. */
-async function streamed(
-  app: AppContext,
-  codec: ProtoCodec,
-  frame: ReturnType<typeof eventEncoder>,
-  operation: StreamOperation,
-  message: Message,
-  context: HandlerContext,
-): Promise<void> {
-  const { request, user, send, observed } = grpcCallOf(context);
-  let release: (() => void) | undefined;
-  try {
-    release = app.streams.acquire(clientOf(user, request));
-    const call = await begin(app, codec, message, context);
-    const after = lastEventId(request, undefined);
-    const stream = await invokeStream(app.handler, codec, operation, message, after, call);
-    const onAbort = () => stream.close();
-    context.signal.addEventListener('abort', onAbort, { once: true });
-    if (context.signal.aborted) onAbort();
-    observed(200);
-    await send(stream, frame, context.responseHeader);
-    context.signal.throwIfAborted();
-    if (stream.ended === 'lost' || stream.ended === 'shutdown') {
-      const text = 'The stream was interrupted. Subscribe to the task to continue';
-      throw new A2AError('unavailable', text, { retryAfterSeconds: 1 });
-    }
-  } catch (error) {
-    throw failure(app, error, codec.version, context);
-  } finally {
-    release?.();
-  }
-}
-
-/** A call whose signal is also aborted at its deadline. */
-class CallWithDeadline extends TransportCall {
-  readonly #signal: AbortSignal;
-
-  constructor(
-    request: TransportRequest,
-    user: User | undefined,
-    version: ProtocolVersion,
-    extensions: readonly string[],
-    signal: AbortSignal,
-  ) {
-    super(request, user, version, extensions);
-    this.#signal = signal;
-  }
-
-  override get signal(): AbortSignal {
-    return this.#signal;
-  }
-}
-
-/** Checks the requested version, selects the agent by the tenant, and chooses the extensions of a call. */
-async function begin(
-  app: AppContext,
-  codec: ProtoCodec,
-  message: Message,
-  context: HandlerContext,
-): Promise<TransportCall> {
-  const { request, user } = grpcCallOf(context);
-  const asked = requestedVersion(request, undefined, app.versions);
-  if (asked !== undefined && asked !== codec.version) {
-    throw new A2AError(
-      'versionNotSupported',
-      `The service ${codec.service.typeName} supports only A2A ${codec.version}, and the request asks for ${asked}`,
-      { info: { supported: codec.version } },
-    );
-  }
-  const tenant: unknown = app.mounts && Reflect.get(message, 'tenant');
-  const selected =
-    typeof tenant === 'string' && tenant !== ''
-      ? await selectAgent(app.mounts, tenant, request, user)
-      : undefined;
-  const offered = selected ? (selected.agent.profile.extensions ?? []) : app.extensions;
-  const { extensionOf } = app;
-  const extensions = activeExtensions(request, { extensions: offered, extensionOf });
-  const headers = extensionHeader(codec.version, extensions);
-  for (const name in headers) context.responseHeader.set(name, headers[name]!);
-  const chosen = selected ?? { request, user };
-  return new CallWithDeadline(
-    chosen.request,
-    chosen.user,
-    codec.version,
-    extensions,
-    context.signal,
-  );
 }
 
 /** Returns the status of a failed call. After the deadline, the status is DEADLINE_EXCEEDED. */

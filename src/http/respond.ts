@@ -58,14 +58,18 @@ export class TransportCall implements Call {
   readonly version: ProtocolVersion;
   readonly extensions: readonly string[];
   readonly #request: TransportRequest;
+  readonly #signal: AbortSignal | undefined;
 
+  /** By default, the call has the signal of its request. */
   constructor(
     request: TransportRequest,
     user: User | undefined,
     version: ProtocolVersion,
     extensions: readonly string[],
+    signal?: AbortSignal,
   ) {
     this.#request = request;
+    this.#signal = signal;
     this.user = user;
     this.version = version;
     this.extensions = extensions;
@@ -73,7 +77,7 @@ export class TransportCall implements Call {
 
   /** The signal, which is created on demand, because it needs a listener and most calls do not use it. */
   get signal(): AbortSignal {
-    return this.#request.signal;
+    return this.#signal ?? this.#request.signal;
   }
 
   get base(): string {

@@ -1,11 +1,5 @@
 export { ActiveSpan, activeSpan, inTrace } from './active-span.ts';
-export {
-  answerAttributes,
-  GEN_AI,
-  GEN_AI_OPERATIONS,
-  providerName,
-  requestAttributes,
-} from './gen-ai.ts';
+export * from './gen-ai.ts';
 export { openTelemetryTracer } from './open-telemetry.ts';
 export type { Attributes, Span, SpanOptions, Tracer } from './span.ts';
 export { validTraceparent } from './trace-context.ts';

@@ -13,7 +13,7 @@ import {
 import { type ConnectOptions, openService } from '../connect.ts';
 import { type FoundCard, interfaceUrl } from '../connection/discover.ts';
 import { ConnectionError } from '../connection/errors.ts';
-import { isOverload } from '../follow/retry.ts';
+import { isDenied, isOverload } from '../follow/retry.ts';
 import { MAX_CHECKED, nameOfInterface } from './card-rules.ts';
 import { type AgentCheck, doubtful, fine, wrong } from './check.ts';
 
@@ -49,46 +49,44 @@ async function openOffer(
 }
 
 /**
- * Returns the agent's error, or undefined if the request succeeds. Throws all other errors, such as a lost connection.
+ * Asks the agent, and passes its error to `judge`, or undefined if the request succeeds. All other errors, such as a
+ * lost connection, are passed to `explain`.
  */
-async function refusalOf(question: Promise<unknown>): Promise<A2AError | undefined> {
+async function judged(
+  name: string,
+  ask: () => Promise<unknown>,
+  judge: (refusal: A2AError | undefined) => AgentCheck,
+  explain = (error: unknown): AgentCheck => wrong(name, reasonOf(error), 'unreachable'),
+): Promise<AgentCheck> {
   try {
-    await question;
-    return undefined;
+    await ask();
   } catch (error) {
-    if (error instanceof A2AError) return error;
-    throw error;
+    if (!(error instanceof A2AError)) return explain(error);
+    return isOverload(error) ? doubtful(name, `not checked: ${error.message}`) : judge(error);
   }
+  return judge(undefined);
 }
 
 /** Checks whether an interface of the card answers as its version and binding require. */
-export async function checkInterface(
-  agent: CheckedAgent,
-  offer: AgentInterface,
-): Promise<AgentCheck> {
+export function checkInterface(agent: CheckedAgent, offer: AgentInterface): Promise<AgentCheck> {
   const name = nameOfInterface(offer);
   const { url } = offer;
-  try {
-    const service = await serviceOf(agent, offer);
-    const refusal = await refusalOf(service.getTask({ id: NO_TASK }));
+
+  function judge(refusal: A2AError | undefined): AgentCheck {
     if (!refusal) {
       return wrong(name, `${url} returned a task for an id that does not exist`, 'invented-task');
     }
-    if (isOverload(refusal)) return notChecked(name, refusal);
-    switch (refusal.kind) {
-      case 'taskNotFound':
-        return fine(name, `${url} responds`);
-      case 'unauthenticated':
-      case 'forbidden':
-        return doubtful(name, `${url} responds, but requires credentials`, 'credentials');
-      default:
-        return wrong(
+    if (refusal.kind === 'taskNotFound') return fine(name, `${url} responds`);
+    return isDenied(refusal)
+      ? doubtful(name, `${url} responds, but requires credentials`, 'credentials')
+      : wrong(
           name,
           `${url} returned the error ${refusal.code}: ${refusal.message}`,
           'wrong-answer',
         );
-    }
-  } catch (error) {
+  }
+
+  function explain(error: unknown): AgentCheck {
     const reason = error instanceof ConnectionError ? error.reason : undefined;
     if (reason === 'interface') {
       return doubtful(
@@ -99,15 +97,14 @@ export async function checkInterface(
     }
     if (reason === 'untrusted') {
       const origin = interfaceUrl(offer, agent.found.url)?.origin;
-      return doubtful(
-        name,
-        `${url} was not checked: it is at another origin`,
-        'other-origin',
-        origin,
-      );
+      const what = `${url} was not checked: it is at another origin`;
+      return doubtful(name, what, 'other-origin', origin);
     }
     return wrong(name, reasonOf(error), 'unreachable');
   }
+
+  const ask = async () => (await serviceOf(agent, offer)).getTask({ id: NO_TASK });
+  return judged(name, ask, judge, explain);
 }
 
 /** Calls `check` for the first MAX_CHECKED interfaces of a card, a few at a time. */
@@ -182,18 +179,16 @@ async function firstUsable(agent: CheckedAgent, offers: readonly AgentInterface[
 }
 
 /** Compares what the card declares with the answer to a request. `off` are the errors of an unsupported feature. */
-async function checkPromise(
+function checkPromise(
   name: string,
   promised: boolean,
   off: readonly ErrorKind[],
-  question: () => Promise<unknown>,
+  ask: () => Promise<unknown>,
 ): Promise<AgentCheck> {
-  try {
-    const refusal = await refusalOf(question());
-    if (refusal?.kind === 'unauthenticated' || refusal?.kind === 'forbidden') {
+  return judged(name, ask, (refusal) => {
+    if (refusal && isDenied(refusal)) {
       return doubtful(name, 'not checked, because it requires credentials', 'credentials');
     }
-    if (refusal && isOverload(refusal)) return notChecked(name, refusal);
     const isOff = refusal !== undefined && off.includes(refusal.kind);
     if (promised && isOff) {
       return wrong(name, `declared, but not supported: ${refusal.message}`, 'broken-promise');
@@ -202,31 +197,19 @@ async function checkPromise(
     return isOff
       ? fine(name, 'neither declared nor supported')
       : doubtful(name, 'supported, but not declared in the card', 'undeclared');
-  } catch (error) {
-    return wrong(name, reasonOf(error), 'unreachable');
-  }
-}
-
-/** Returns the result of a check that an overloaded agent did not answer. */
-function notChecked(name: string, refusal: A2AError): AgentCheck {
-  return doubtful(name, `not checked: ${refusal.message}`);
+  });
 }
 
 /** Checks that an agent whose card requires credentials refuses a request without them. */
-async function checkClosed(agent: CheckedAgent, offer: AgentInterface): Promise<AgentCheck> {
+function checkClosed(agent: CheckedAgent, offer: AgentInterface): Promise<AgentCheck> {
   const name = 'security';
-  try {
+  const ask = async () => {
     const service = await openOffer(agent, offer, { ...agent.optionsFor(offer), headers: {} });
-    const refusal = await refusalOf(service.getTask({ id: NO_TASK }));
-    if (refusal && isOverload(refusal)) return notChecked(name, refusal);
-    return refusal?.kind === 'unauthenticated' || refusal?.kind === 'forbidden'
-      ? fine(name, 'requests without credentials are refused')
-      : wrong(
-          name,
-          'the card requires credentials, but the agent accepts requests without them',
-          'open',
-        );
-  } catch (error) {
-    return wrong(name, reasonOf(error), 'unreachable');
-  }
+    return service.getTask({ id: NO_TASK });
+  };
+  return judged(name, ask, (refusal) => {
+    if (refusal && isDenied(refusal)) return fine(name, 'requests without credentials are refused');
+    const what = 'the card requires credentials, but the agent accepts requests without them';
+    return wrong(name, what, 'open');
+  });
 }

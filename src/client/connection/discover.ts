@@ -14,14 +14,7 @@ import {
 import type { Endpoint } from './binding.ts';
 import { ConnectionError, quote } from './errors.ts';
 import type { HttpOptions } from './http.ts';
-import {
-  Lifetime,
-  errorOfStatus,
-  credentialOrigin,
-  parseJson,
-  readBodyText,
-  send,
-} from './request.ts';
+import { credentialOrigin, fetchJson } from './request.ts';
 import { checkTrust, verifyCard, type CardTrust } from './verify-card.ts';
 
 /** The version and the binding that `connect` and `choose` must use. */
@@ -115,40 +108,26 @@ function leadsTo(path: string, { card, url }: FoundCard): boolean {
   );
 }
 
-async function fetchCard(url: string, options: DiscoverOptions): Promise<FoundCard> {
-  const { timeoutMs = CARD_TIMEOUT_MS } = options;
-  const limit = timeoutMs > 0 ? Math.min(timeoutMs, CARD_TIMEOUT_MS) : CARD_TIMEOUT_MS;
-  const lifetime = new Lifetime([options.signal]);
-  const late = `${url} did not answer within ${limit} ms`;
-  lifetime.idleTimeout(limit, () => new ConnectionError('timeout', late));
-  try {
-    const response = await send(
-      {
-        url,
-        method: 'GET',
-        headers: options.headers,
-        // A server that has one card per version uses this header to choose the card.
-        ownHeaders: { Accept: 'application/json', 'A2A-Version': options.version ?? '1.0' },
-      },
-      lifetime,
-      options.fetch ?? globalThis.fetch,
-    );
-    const maxBytes = Math.min(options.maxResponseBytes ?? MAX_CARD_BYTES, MAX_CARD_BYTES);
-    const text = await readBodyText(response, maxBytes, lifetime, options.budget);
-    if (!response.ok) throw errorOfStatus(response);
-    const raw = parseJson(text);
-    const found = response.url || url;
-    if (options.verify === undefined) {
-      // Each codec reads the cards of both versions, and also cards that combine both formats.
-      return { card: v1.decodeCard(raw), url: found };
-    }
-    const { fetch } = options;
-    const { signal } = lifetime;
-    const { card } = await verifyCard(raw, found, options.verify, { fetch, signal });
+function fetchCard(url: string, options: DiscoverOptions): Promise<FoundCard> {
+  const { timeoutMs = 0, maxResponseBytes = MAX_CARD_BYTES, verify } = options;
+  const { headers, fetch, signal, budget } = options;
+  const request = {
+    url,
+    headers,
+    // A server that has one card per version uses this header to choose the card.
+    ownHeaders: { Accept: 'application/json', 'A2A-Version': options.version ?? '1.0' },
+    maxBytes: Math.min(maxResponseBytes, MAX_CARD_BYTES),
+    timeoutMs: timeoutMs > 0 ? Math.min(timeoutMs, CARD_TIMEOUT_MS) : CARD_TIMEOUT_MS,
+    fetch,
+    signal,
+    budget,
+  };
+  return fetchJson(request, async (raw, found, within) => {
+    // Each codec reads the cards of both versions, and also cards that combine both formats.
+    if (verify === undefined) return { card: v1.decodeCard(raw), url: found };
+    const { card } = await verifyCard(raw, found, verify, { fetch, signal: within });
     return { card, url: found };
-  } finally {
-    lifetime.release();
-  }
+  });
 }
 
 /** The supported versions, best first. */

@@ -10,9 +10,10 @@ import {
 import { createBinding, type Ask, type Endpoint } from './binding.ts';
 import { ConnectionError } from './errors.ts';
 import {
-  Lifetime,
+  type Lifetime,
   mediaType,
   readBodyText,
+  requestLifetime,
   send,
   type ByteBudget,
   type HeaderSource,
@@ -77,6 +78,14 @@ export async function askRest(asked: Ask, options: HttpOptions = {}): Promise<un
   return askOnce({ codec: v1, binding, transport, extensions: options.extensions }, asked, {});
 }
 
+/** A stream whose first event has not arrived yet. */
+interface OpeningStream extends Pick<EventDecoding, 'expectsEvent'> {
+  readonly url: string;
+  readonly lifetime: Lifetime;
+  /** How long the agent may be silent after the first event. 0 disables the limit. */
+  readonly idleTimeoutMs: number;
+}
+
 class FetchTransport implements Transport {
   readonly #options: HttpOptions;
   readonly #timeoutMs: number;
@@ -87,7 +96,7 @@ class FetchTransport implements Transport {
   }
 
   async whole(request: OutgoingRequest, { signal }: Call): Promise<WholeResponse> {
-    const lifetime = this.#lifetime(signal, `${request.url} did not answer within`);
+    const lifetime = this.#lifetime(signal, `${request.url} did not answer`);
     try {
       return await this.#read(await this.#send(request, lifetime), lifetime);
     } finally {
@@ -102,7 +111,7 @@ class FetchTransport implements Transport {
   ): Promise<AsyncIterable<StreamItem> | WholeResponse> {
     const { idleTimeoutMs = 60_000 } = this.#options;
     const { url } = request;
-    const lifetime = this.#lifetime(signal, `${url} sent no event within`);
+    const lifetime = this.#lifetime(signal, `${url} sent no event`);
     try {
       const response = await this.#send(request, lifetime);
       if (!response.ok || mediaType(response) !== 'text/event-stream') {
@@ -111,26 +120,16 @@ class FetchTransport implements Transport {
         return whole;
       }
       const events = this.#events(response, source, url, lifetime);
-      const first = await events.next();
-      if (first.done === true && !source.expectsEvent) return events;
-      if (first.done === true) {
-        throw new ConnectionError('broken', `${url} sent a stream without any event`);
-      }
-      const silent = `${url} was silent for ${idleTimeoutMs} ms`;
-      lifetime.idleTimeout(idleTimeoutMs, () => new ConnectionError('timeout', silent));
-      lifetime.wait(false);
-      return startingWith(first.value, events, lifetime);
+      const { expectsEvent } = source;
+      return await begunStream(events, { url, lifetime, expectsEvent, idleTimeoutMs });
     } catch (error) {
       lifetime.release();
       throw error;
     }
   }
 
-  #lifetime(signal: AbortSignal | undefined, what: string): Lifetime {
-    const lifetime = new Lifetime([this.#options.signal, signal]);
-    const late = () => new ConnectionError('timeout', `${what} ${this.#timeoutMs} ms`);
-    lifetime.idleTimeout(this.#timeoutMs, late);
-    return lifetime;
+  #lifetime(signal: AbortSignal | undefined, problem: string): Lifetime {
+    return requestLifetime([this.#options.signal, signal], this.#timeoutMs, problem);
   }
 
   #send(
@@ -182,35 +181,41 @@ class FetchTransport implements Transport {
           : new ConnectionError('broken', `the stream of ${url} broke off`, { cause }),
       );
     } finally {
-      if (!ended) lifetime.end(new ConnectionError('closed', 'the reader left the stream'));
-      lifetime.release();
+      if (ended) lifetime.release();
+      else lifetime.leave();
     }
   }
 }
 
 /**
- * Returns an iterable that yields `first` and then `rest`. Its `return` closes the connection immediately, even while a
- * read waits for an event.
+ * Waits for the first event of a stream, because the agent may refuse the request. Returns the whole stream. Its
+ * `return` closes the connection immediately, even while a read waits for an event.
  */
-export function startingWith(
-  first: StreamItem,
-  rest: AsyncGenerator<StreamItem>,
-  lifetime: Lifetime,
-): AsyncIterable<StreamItem> {
-  let head: StreamItem | undefined = first;
+export async function begunStream(
+  events: AsyncGenerator<StreamItem>,
+  { url, lifetime, expectsEvent, idleTimeoutMs }: OpeningStream,
+): Promise<AsyncIterable<StreamItem>> {
+  const first = await events.next();
+  if (first.done === true && !expectsEvent) return events;
+  if (first.done === true) {
+    throw new ConnectionError('broken', `${url} sent a stream without any event`);
+  }
+  const silent = `${url} was silent for ${idleTimeoutMs} ms`;
+  lifetime.idleTimeout(idleTimeoutMs, () => new ConnectionError('timeout', silent));
+  lifetime.wait(false);
+  let head: StreamItem | undefined = first.value;
   const iterator: AsyncIterator<StreamItem> = {
     async next() {
-      if (head === undefined) return rest.next();
+      if (head === undefined) return events.next();
       const value = head;
       head = undefined;
       return { value, done: false };
     },
     async return() {
       head = undefined;
-      lifetime.end(new ConnectionError('closed', 'the reader left the stream'));
-      lifetime.release();
+      lifetime.leave();
       // The pending read rejects. Its error is ignored.
-      await rest.return(undefined).catch(() => undefined);
+      await events.return(undefined).catch(() => undefined);
       return { value: undefined, done: true };
     },
   };

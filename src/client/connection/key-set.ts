@@ -1,9 +1,8 @@
 /** Fetches and caches the public keys of a signer, which are published as a JWK set (RFC 7517). */
 import { isObject } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
-import { ConnectionError } from './errors.ts';
 import type { PublicJwk } from './jws.ts';
-import { errorOfStatus, Lifetime, parseJson, readBodyText, send } from './request.ts';
+import { fetchJson } from './request.ts';
 
 /** The path of a server's key set. */
 export const KEY_SET_PATH = '/.well-known/jwks.json';
@@ -36,27 +35,15 @@ function isPublicJwk(key: unknown): key is PublicJwk {
   return fields.every((name) => key[name] === undefined || typeof key[name] === 'string');
 }
 
-/** Fetches the set once. */
-export async function fetchKeySet(
+/** Fetches the set once. The keys are public, so the request has no credentials. */
+export function fetchKeySet(
   url: string,
-  fetch: typeof globalThis.fetch = globalThis.fetch,
+  fetch?: typeof globalThis.fetch,
   signal?: AbortSignal,
 ): Promise<PublicJwk[]> {
-  const lifetime = new Lifetime([signal]);
-  const late = () =>
-    new ConnectionError('timeout', `${url} did not answer within ${TIMEOUT_MS} ms`);
-  lifetime.totalTimeout(TIMEOUT_MS, late);
-  try {
-    const ownHeaders = { Accept: 'application/jwk-set+json, application/json' };
-    // The keys are public, so the request has no credentials.
-    const request = { url, method: 'GET', headers: undefined, ownHeaders };
-    const response = await send(request, lifetime, fetch);
-    const text = await readBodyText(response, MAX_BYTES, lifetime);
-    if (!response.ok) throw errorOfStatus(response);
-    return readKeySet(parseJson(text));
-  } finally {
-    lifetime.release();
-  }
+  const ownHeaders = { Accept: 'application/jwk-set+json, application/json' };
+  const limits = { maxBytes: MAX_BYTES, timeoutMs: TIMEOUT_MS };
+  return fetchJson({ url, headers: undefined, ownHeaders, ...limits, fetch, signal }, readKeySet);
 }
 
 /** A key set that is fetched when it is needed, and kept for a while. */

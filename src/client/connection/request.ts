@@ -5,6 +5,7 @@ import {
   rootCause,
   MAX_TIMER_MS,
   ByteCollector,
+  type MaybePromise,
 } from '../../base/index.ts';
 import { A2AError, inspectJson, v1 } from '../../protocol/index.ts';
 import { ConnectionError, RemoteAgentError } from './errors.ts';
@@ -114,6 +115,12 @@ export class Lifetime {
     return this.#idle ? this.#idle.ms + (this.#waiting ? this.#lastSign : now) : Infinity;
   }
 
+  /** Closes the connection of a stream, because its reader stops before the end. */
+  leave(): void {
+    this.end(new ConnectionError('closed', 'the reader left the stream'));
+    this.release();
+  }
+
   /** Stops the timers and listeners. */
   release(): void {
     clearTimeout(this.#timer);
@@ -132,6 +139,17 @@ export class Lifetime {
       error instanceof RemoteAgentError;
     return isOurs ? error : otherwise(error);
   }
+}
+
+/** Makes the lifetime of a request, which ends with a timeout error if there is nothing new within `ms`. */
+export function requestLifetime(
+  signals: readonly (AbortSignal | undefined)[],
+  ms: number,
+  problem: string,
+): Lifetime {
+  const lifetime = new Lifetime(signals);
+  lifetime.idleTimeout(ms, () => new ConnectionError('timeout', `${problem} within ${ms} ms`));
+  return lifetime;
 }
 
 /**
@@ -288,6 +306,35 @@ export async function readBodyText(
     );
     lifetime.end(reason);
     throw reason;
+  }
+}
+
+/** A request for a public JSON document. */
+export interface JsonRequest extends Pick<Request, 'url' | 'headers' | 'ownHeaders'> {
+  readonly maxBytes: number;
+  readonly timeoutMs: number;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly budget?: ByteBudget | undefined;
+}
+
+/**
+ * Fetches JSON, and passes it to `read` with the URL that it came from. The timeout and the signal that `read` gets are
+ * for both together.
+ */
+export async function fetchJson<Result>(
+  { maxBytes, timeoutMs, fetch = globalThis.fetch, signal, budget, ...request }: JsonRequest,
+  read: (raw: unknown, url: string, signal: AbortSignal) => MaybePromise<Result>,
+): Promise<Result> {
+  const { url } = request;
+  const lifetime = requestLifetime([signal], timeoutMs, `${url} did not answer`);
+  try {
+    const response = await send({ ...request, method: 'GET' }, lifetime, fetch);
+    const text = await readBodyText(response, maxBytes, lifetime, budget);
+    if (!response.ok) throw errorOfStatus(response);
+    return await read(parseJson(text), response.url || url, lifetime.signal);
+  } finally {
+    lifetime.release();
   }
 }
 

@@ -29,6 +29,7 @@ import { isFailedUpdate, isLastEvent, type Items, settles, untilLastEvent } from
 import {
   DEFAULT_ATTEMPTS,
   isConnectionFailure,
+  isDenied,
   isOverload,
   isTransient,
   retryDelay,
@@ -444,11 +445,6 @@ export class TaskFollower {
 
 function stateOf(event: StreamEvent): TaskState | undefined {
   return event.kind === 'task' ? event.status.state : undefined;
-}
-
-/** Returns whether the caller is not allowed to see the task. */
-function isDenied({ kind }: A2AError): boolean {
-  return kind === 'unauthenticated' || kind === 'forbidden';
 }
 
 /** Returns whether the error may mean that the task has ended, or that the server does not support subscriptions. */

@@ -61,6 +61,11 @@ export function isOverload({ kind }: A2AError): boolean {
   return kind === 'unavailable' || kind === 'rateLimited';
 }
 
+/** Returns whether the agent refuses the caller. */
+export function isDenied({ kind }: A2AError): boolean {
+  return kind === 'unauthenticated' || kind === 'forbidden';
+}
+
 /** Returns whether the connection itself failed. An error that the agent returned is not a connection failure. */
 export function isConnectionFailure(error: unknown): error is ConnectionError {
   return (

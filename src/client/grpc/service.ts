@@ -20,8 +20,13 @@ import { createCoderAgentReader } from '../../protocol/development-tool/index.ts
 import { refuseTenant, subjectOf, withTenant } from '../connection/binding.ts';
 import type { ChosenEndpoint } from '../connection/discover.ts';
 import { ConnectionError } from '../connection/errors.ts';
-import { type HttpOptions, startingWith } from '../connection/http.ts';
-import { type ByteBudget, headersFor, Lifetime } from '../connection/request.ts';
+import { begunStream, type HttpOptions } from '../connection/http.ts';
+import {
+  type ByteBudget,
+  headersFor,
+  type Lifetime,
+  requestLifetime,
+} from '../connection/request.ts';
 import { once, protocolHeaders, resumed, withFirstPushConfig } from '../connection/service.ts';
 import { errorOfCall } from './errors.ts';
 import { exchangeOver, type GrpcExchange } from './exchange.ts';
@@ -77,11 +82,8 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
     );
   }
 
-  function lifetimeOf({ signal }: Call, what: string): Lifetime {
-    const lifetime = new Lifetime([options.signal, signal]);
-    const late = () => new ConnectionError('timeout', `${url} ${what} within ${timeoutMs} ms`);
-    lifetime.idleTimeout(timeoutMs, late);
-    return lifetime;
+  function lifetimeOf({ signal }: Call, problem: string): Lifetime {
+    return requestLifetime([options.signal, signal], timeoutMs, `${url} ${problem}`);
   }
 
   function unary<O extends UnaryOperation>(operation: O) {
@@ -143,14 +145,9 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
       const items = events(receive, lifetime);
       // A stream that resumes may have no new event for a long time.
       if ('after' in params) lifetime.idleTimeout(0, Error);
-      const first = await items.next();
-      if (first.done === true && operation === 'subscribe') return items;
-      if (first.done === true) {
-        throw new ConnectionError('broken', `${url} sent a stream without any event`);
-      }
-      // From now on, HTTP/2 pings show whether a silent connection is alive (`sessionsFor`).
-      lifetime.idleTimeout(0, Error);
-      return startingWith(first.value, items, lifetime);
+      const expectsEvent = operation === 'streamMessage';
+      // After the first event, HTTP/2 pings show whether a silent connection is alive (`sessionsFor`).
+      return await begunStream(items, { url, lifetime, expectsEvent, idleTimeoutMs: 0 });
     } catch (error) {
       lifetime.release();
       throw error;
@@ -181,8 +178,8 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
       if (!isInterrupted) throw error;
       throw new ConnectionError('broken', `the stream of ${url} broke off`, { cause: error });
     } finally {
-      if (!ended) lifetime.end(new ConnectionError('closed', 'the reader left the stream'));
-      lifetime.release();
+      if (ended) lifetime.release();
+      else lifetime.leave();
     }
   }
 

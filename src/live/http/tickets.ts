@@ -17,23 +17,16 @@ export function ticketRoute(access: LiveAccess): JsonRoute {
     maxBodyBytes: MAX_BODY_BYTES,
     async handle({ body, remote }) {
       const { ticket, name } = isObject(body) ? body : {};
-      if (!isShort(ticket))
-        throw new A2AError(
-          'invalidParams',
-          `ticket: must be a string of at most ${MAX_CHARS} characters`,
-        );
-      if (name !== undefined && !isShort(name)) {
-        throw new A2AError(
-          'invalidParams',
-          `name: must be a string of at most ${MAX_CHARS} characters`,
-        );
-      }
-      const issued = access.exchange(ticket, { name, remote });
+      const ticketText = shortText('ticket', ticket);
+      const nameText = name === undefined ? undefined : shortText('name', name);
+      const issued = access.exchange(ticketText, { name: nameText, remote });
       return { headers: NO_STORE, body: issued };
     },
   };
 }
 
-function isShort(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= MAX_CHARS;
+function shortText(field: string, value: unknown): string {
+  if (typeof value === 'string' && value.length <= MAX_CHARS) return value;
+  const rule = `must be a string of at most ${MAX_CHARS} characters`;
+  throw new A2AError('invalidParams', `${field}: ${rule}`);
 }

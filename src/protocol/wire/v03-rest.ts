@@ -20,7 +20,7 @@ import { STATE_NAMES } from './enums.ts';
 import { NAMES_V03, withJsonNames } from './proto-names.ts';
 import type { Raw } from './read.ts';
 import { encodePart as encodeJsonPart, v03 } from './v03.ts';
-import { createWriter } from './writer.ts';
+import { createProtoWriter } from './proto-writer.ts';
 
 function encodePart(given: Part): Raw {
   const part = encodeJsonPart(given);
@@ -42,7 +42,7 @@ function encodePart(given: Part): Raw {
 
 // Only the protobuf definition of 0.3 spells this name with a double L.
 const states = { ...STATE_NAMES, canceled: 'TASK_STATE_CANCELLED' };
-const write = createWriter({ states, old: true, part: encodePart });
+const write = createProtoWriter({ states, old: true, part: encodePart });
 
 function encodeTaskPush({ taskId, pushNotificationConfig }: TaskPushNotificationConfig): Raw {
   const { id = '', url, token, authentication } = pushNotificationConfig;

@@ -14,7 +14,7 @@ import type {
 import { encodeCardV1 } from './card.ts';
 import { STATE_NAMES } from './enums.ts';
 import type { Raw } from './read.ts';
-import { createWriter } from './writer.ts';
+import { createProtoWriter } from './proto-writer.ts';
 
 function encodePart(part: Part): Raw {
   let out: Raw;
@@ -36,7 +36,7 @@ function encodePart(part: Part): Raw {
   return out;
 }
 
-const write = createWriter({ states: STATE_NAMES, old: false, part: encodePart });
+const write = createProtoWriter({ states: STATE_NAMES, old: false, part: encodePart });
 export const encodeEvent = write.event;
 
 /** Encodes a webhook. 1.0 has only one authentication scheme, so the first scheme in the list is used. */

@@ -9,7 +9,7 @@ import { ROLE_NAMES } from './enums.ts';
 import type { Raw } from './read.ts';
 
 /** What differs between the versions. */
-export interface WriterDialect {
+export interface ProtoDialect {
   readonly states: Readonly<Record<TaskState, string>>;
   /**
    * Whether this is the dialect of 0.3. Then the parts of a message are in `content`, and a status update has `final`.
@@ -19,14 +19,14 @@ export interface WriterDialect {
   readonly part: (part: Part) => Raw;
 }
 
-export interface Writer {
+export interface ProtoWriter {
   readonly message: (message: Message) => Raw;
   readonly task: (task: Task) => Raw;
   /** Writes an event inside a member that is named after the event's kind. */
   readonly event: (event: StreamEvent) => Raw;
 }
 
-export function createWriter({ states, old, part }: WriterDialect): Writer {
+export function createProtoWriter({ states, old, part }: ProtoDialect): ProtoWriter {
   function message(from: Message): Raw {
     const out: Raw = { messageId: from.messageId };
     if (from.contextId !== undefined) out.contextId = from.contextId;
