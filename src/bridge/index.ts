@@ -10,7 +10,7 @@ export {
 } from './converter.ts';
 export { remoteAgent, type RemoteAgentOptions, type RemoteAgentProfile } from './remote/agent.ts';
 export type { RemoteConnectionOptions, RemoteHeaders, RemoteRequest } from './remote/connection.ts';
-export { openTurn, present, runTurn, userOf, type TurnReader, type TurnPresenter } from './turn.ts';
+export { openTurn, present, runTurn, userOf, type TurnPresenter } from './turn.ts';
 export { answerViews, repeatedAnswer } from './views.ts';
 export { yesOrNo } from './yes-no.ts';
 export type { RemoteErrorCode, RemoteLimits } from '../client/index.ts';

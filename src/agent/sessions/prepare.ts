@@ -18,9 +18,8 @@ export const MAX_SESSION_SIZE = 64 * 2 ** 20;
 export const MAX_KEPT = 32;
 export const MAX_KEPT_SIZE = 8 * 2 ** 20;
 
-/** The owner of sessions, and the page of a list, as in `SessionStore.list`. */
+/** The owner of sessions, as in `SessionStore.list`. */
 export type Owner = Parameters<SessionStore['list']>[0];
-export type SessionPage = NonNullable<Parameters<SessionStore['list']>[1]>;
 
 export interface PreparedEvent {
   readonly id: string;

@@ -6,7 +6,7 @@ import { type Call, TaskState } from '../../protocol/index.ts';
 import { callWith, type RequestHandler } from '../../tasks/index.ts';
 import type { Agents } from './agents.ts';
 import type { Caller } from '../api/caller.ts';
-import { Flag } from '../api/page.ts';
+import { TrueOrFalse } from '../api/page.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 
 /** Maximum number of agents in one response. Each agent needs at least one query of the task store. */
@@ -32,7 +32,7 @@ const Query = z.object({
     .datetime({ offset: true })
     .optional()
     .describe('Only tasks whose state has changed since this time'),
-  states: Flag.describe('If true, the response has the number of tasks in each state'),
+  states: TrueOrFalse.describe('If true, the response has the number of tasks in each state'),
 });
 type Filter = Pick<z.infer<typeof Query>, 'contextId' | 'since' | 'states'>;
 

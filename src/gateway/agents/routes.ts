@@ -4,7 +4,7 @@
  */
 import { defined } from '../../base/index.ts';
 import * as z from 'zod';
-import { Flag } from '../api/page.ts';
+import { TrueOrFalse } from '../api/page.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import type { Agents } from './agents.ts';
 import { AgentInput, AgentName } from './config.ts';
@@ -38,7 +38,7 @@ type AgentView = z.infer<typeof AgentView>;
 
 const Created = AgentInput.extend({ name: AgentName });
 const Query = z.object({
-  verify: Flag.describe("If false, the agent's card is not fetched first"),
+  verify: TrueOrFalse.describe("If false, the agent's card is not fetched first"),
 });
 
 export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRoute[] {

@@ -31,7 +31,7 @@ export const DAY_MS = 86_400_000;
 export const Day = z.iso.date('must be a day such as 2026-01-31');
 
 /** A choice in a query string. */
-export const Flag = z.enum(['true', 'false']).optional();
+export const TrueOrFalse = z.enum(['true', 'false']).optional();
 
 /** A name or an id by which a list is filtered. */
 export const NameFilter = z.string().max(1024).optional();

@@ -9,13 +9,13 @@ import * as z from 'zod';
 import { NO_STORE } from '../../http/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Caller, ApiScope } from '../api/caller.ts';
-import { Flag, pageOf, PageQuery } from '../api/page.ts';
+import { TrueOrFalse, pageOf, PageQuery } from '../api/page.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import type { Keys } from './keys.ts';
 import { Key, KeyChange, MadeKey, NewKey, Rotation } from './schema.ts';
 
 const ForceQuery = z.object({
-  force: Flag.describe(
+  force: TrueOrFalse.describe(
     'If true, even the last key with the scope keys:write in the workspace may be revoked or lose this scope',
   ),
 });

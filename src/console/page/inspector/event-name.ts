@@ -1,6 +1,6 @@
 /** The short description of an event of a stream, for a list of events. */
 import { isObject } from '../../../base/index.ts';
-import { jsonIn } from '../parts/json.ts';
+import { jsonIn } from '../server/json.ts';
 
 const MAX_NAME = 160;
 

@@ -6,7 +6,7 @@ import { nameOfEvent } from './event-name.ts';
 import type { RecordedExchange, RecordedEvent, ShownHeader } from './exchanges.ts';
 import type { Inspection } from './inspection.ts';
 import { PageButton, Radios } from '../parts/controls.tsx';
-import { jsonIn } from '../parts/json.ts';
+import { jsonIn } from '../server/json.ts';
 import { EarlierEvents } from '../parts/lists.tsx';
 import { PageMessage } from '../parts/loading.tsx';
 import { durationOf } from '../parts/task-parts.tsx';

@@ -7,7 +7,7 @@ import { isObject } from '../../../base/index.ts';
 import { connect, errorOfStatus, type RemoteAgentClient } from '../../../client/index.ts';
 import { EXTENSION_URI } from '../../../protocol/development-tool/index.ts';
 import { A2AError, type AgentCard } from '../../../protocol/index.ts';
-import { jsonIn } from '../parts/json.ts';
+import { jsonIn } from './json.ts';
 import { BASE, SERVER_KIND } from './access.ts';
 
 /** The extensions that the page understands. */
