@@ -19,7 +19,6 @@ export { RunError, type RunErrorCode } from './errors.ts';
 export * from './event.ts';
 export * from './model.ts';
 export { offlineModel } from './models/offline.ts';
-export type { ProviderTool } from './models/prompt.ts';
 export * from './models/provider.ts';
 export type { ModelProvider, ModelProviders } from './models/model-servers.ts';
 export type { TimeoutOptions } from './models/timeouts.ts';

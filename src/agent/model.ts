@@ -26,6 +26,13 @@ export interface ToolDeclaration {
   readonly strict?: boolean;
 }
 
+/** A tool that the vendor runs itself, such as `google.google_search`. */
+export interface ProviderTool {
+  readonly id: `${string}.${string}`;
+  readonly name: string;
+  readonly args: JsonObject;
+}
+
 /** One request to a model. */
 export interface ModelRequest {
   readonly system?: string;

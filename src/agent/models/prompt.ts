@@ -20,7 +20,12 @@ import type {
   FunctionResponsePart,
   ContentPart,
 } from '../content.ts';
-import { ModelError, type ModelRequest, type ToolDeclaration } from '../model.ts';
+import {
+  ModelError,
+  type ModelRequest,
+  type ProviderTool,
+  type ToolDeclaration,
+} from '../model.ts';
 import { acceptedFile, isAcceptedBy } from './accepted-files.ts';
 import { answerSchema, toolSchema } from './schema.ts';
 
@@ -37,13 +42,6 @@ export interface Abilities {
   readonly strict?: boolean | undefined;
   /** Whether files are sent. If false, the model gets a note or the address instead of each file that is not text. */
   readonly files?: boolean;
-}
-
-/** A tool that the vendor runs itself, such as `google.google_search`. */
-export interface ProviderTool {
-  readonly id: `${string}.${string}`;
-  readonly name: string;
-  readonly args: JsonObject;
 }
 
 interface FileMessagePart extends LanguageModelV4FilePart {

@@ -27,10 +27,11 @@ import {
   type Model,
   type ModelChunk,
   type ModelRequest,
+  type ProviderTool,
   type WebSource,
 } from '../model.ts';
 import { isCount } from './pieces.ts';
-import { callOptions, callOptionsV3, type ProviderTool } from './prompt.ts';
+import { callOptions, callOptionsV3 } from './prompt.ts';
 import { withRetry, type ModelRetryOptions } from './retry.ts';
 import { startTimeouts, totalTimeout, type TimeoutOptions } from './timeouts.ts';
 import { cutOff, refusesContent, type ErrorSource } from './vendor-error.ts';

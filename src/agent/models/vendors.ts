@@ -3,9 +3,8 @@
  * their models. A vendor's package is loaded when one of its models is first used.
  */
 import { boundedFetch, optionalPackage } from '../../base/index.ts';
-import type { ModelRequest } from '../model.ts';
+import type { ModelRequest, ProviderTool } from '../model.ts';
 import type { ProviderEmbeddings } from './embeddings.ts';
-import type { ProviderTool } from './prompt.ts';
 import type { ProviderModel, VendorOptions } from './provider.ts';
 
 /** Environment variables, such as `process.env`. */
