@@ -71,7 +71,10 @@ export interface Answer {
   readonly words?: string;
 }
 
-/** Supplies answers to a run that is active: `runner.run({ …, inbox })`. */
+/**
+ * Supplies answers to a run that is active: `runner.run({ …, inbox })`. Without an inbox, answers must wait until the run
+ * stops.
+ */
 export interface AnswerInbox {
   /** Returns and removes the answer to this question. Returns undefined if there is no answer yet. */
   take(question: Question): Answer | undefined;

@@ -1,4 +1,4 @@
-/** Functions for the built-in models. They stream a text in small chunks and estimate token counts. */
+/** Streams a text in small chunks, and estimates token counts, for the built-in models. Also checks token counts. */
 import { setImmediate } from 'node:timers/promises';
 import { cutText } from '../../base/index.ts';
 import type { Usage } from '../event.ts';

@@ -78,6 +78,7 @@ export interface RunStart {
 
 export type Run = ReturnType<typeof createRun>;
 
+/** Returns a run that continues the given session. Stores nothing before the first event. */
 export function createRun(services: RunServices, start: RunStart) {
   const { key, index, signal } = start;
   const { runId } = index;

@@ -1,4 +1,4 @@
-/** The rules that all session stores follow: checks before anything is stored, limits, and pruning. */
+/** The rules that all session stores follow: checks before anything is stored, limits, pruning, and frozen values. */
 import { setImmediate } from 'node:timers/promises';
 import type { MaybePromise } from '../../base/index.ts';
 import type { Event } from '../event.ts';

@@ -113,6 +113,7 @@ interface Live {
 
 export type McpConnection = ReturnType<typeof mcpConnection>;
 
+/** Returns a connection to the server. The first request opens it. */
 export function mcpConnection(server: McpServerConfig, options: ConnectionOptions) {
   const hide = secretHider(server);
   const closing = new AbortController();
@@ -366,21 +367,21 @@ export function mcpConnection(server: McpServerConfig, options: ConnectionOption
 
   async function explain(what: 'list' | 'call', live: Live, error: unknown): Promise<McpError> {
     if (error instanceof McpError) return error;
-    const failed = (code: McpErrorCode, did: string): McpError =>
+    const errorOf = (code: McpErrorCode, did: string): McpError =>
       new McpError(code, `the MCP server ${server.name} ${did}`, error);
     const { ProtocolError, SdkError, SdkErrorCode } = await mcpLibrary();
     if (error instanceof ProtocolError) {
-      return failed('tool', `refused the request: ${wordsOf(error)}`);
+      return errorOf('tool', `refused the request: ${wordsOf(error)}`);
     }
     const code = error instanceof SdkError ? error.code : undefined;
     if (code === SdkErrorCode.RequestTimeout) {
       const timeoutMs = what === 'call' ? MAX_CALL_MS : options.callTimeoutMs;
-      return failed('timeout', `did not respond within ${timeoutMs} ms`);
+      return errorOf('timeout', `did not respond within ${timeoutMs} ms`);
     }
-    if (code === SdkErrorCode.InvalidResult) return failed('invalid', 'sent an invalid response');
+    if (code === SdkErrorCode.InvalidResult) return errorOf('invalid', 'sent an invalid response');
     const why = current === live ? wordsOf(error) : problem;
     const outcome = what === 'call' ? '. It is unknown whether the call was executed' : '';
-    return failed('unreachable', `failed: ${why}${outcome}`);
+    return errorOf('unreachable', `failed: ${why}${outcome}`);
   }
 
   return {

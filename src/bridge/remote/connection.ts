@@ -87,7 +87,7 @@ export function remoteConnection(
             ? (request: { url: string; method: string }) => headers({ ...request, session, runId })
             : headers,
         fetch,
-        // No timeout is set here, because RemoteCall limits the time until a response.
+        // No timeout is set here, because `remoteCall` limits the time until a response.
         timeoutMs: 0,
         idleTimeoutMs: limits.idleMs,
         maxEventBytes: limits.maxEventBytes,
