@@ -1,5 +1,5 @@
-// Generates src/protocol/checks.ts: functions that check the messages of the hot paths. They accept exactly what the zod
-// schemas accept, and are about ten times as fast. Run it after a change of these schemas:
+// Generates src/protocol/checks.ts: functions that check the messages of the hot paths. They accept exactly what the
+// zod schemas accept, and are about ten times as fast. Run it after a change of these schemas:
 //
 //   node --conditions=parley-source scripts/generate-checks.ts && npx oxfmt src/protocol/checks.ts
 //
@@ -64,12 +64,15 @@ import { ${[...this.#refinements].toSorted().join(', ')} } from './refinements.t
 import type { ${fromParams} } from './params.ts';
 import type { ${fromTask} } from './task.ts';
 
-/** zod drops a \`__proto__\` key, so a value that has one is left to zod. */
+/**
+ * Returns whether the value is an object without the key \`__proto__\`. If an object has this key, the check fails, and
+ * the caller parses the value with zod, which removes the key.
+ */
 function isPlain(value: unknown): value is Record<string, unknown> {
   return isObject(value) && !Object.hasOwn(value, '__proto__');
 }
 
-/** Unlike \`every\`, it also checks holes. */
+/** Returns whether all items are valid. \`every\` would skip the holes of a sparse array. */
 function hasOnly(items: readonly unknown[], check: (item: unknown) => boolean): boolean {
   for (let index = 0; index < items.length; index++) if (!check(items[index])) return false;
   return true;

@@ -65,7 +65,7 @@ export function unknownCommand(
   if (name === undefined || names.includes(name)) return undefined;
   const [near = names.find((each) => each.startsWith(name))] = nearestNames(name, names);
   const hint = near === undefined ? 'Type /help for a list.' : `Did you mean /${near}?`;
-  return `There is no command /${name}. ${hint} Two slashes, //${name}, send the text to the model.`;
+  return `There is no command /${name}. ${hint} To send the text to the model, start it with //${name}.`;
 }
 
 /** Removes the first slash of `//name` if `unknownCommand` would report `/name`. Returns any other text unchanged. */

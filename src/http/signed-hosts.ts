@@ -20,8 +20,8 @@ export class SignedHosts {
   #until = 0;
 
   /**
-   * Throws `rateLimited` if there were too many new names. `address` is a URL that contains the name, such as the URL of
-   * the server's key set.
+   * Throws `rateLimited` if there were too many new names. `address` is a URL that contains the name, such as the URL
+   * of the server's key set.
    */
   check(address: string, client: string): void {
     if (this.#known.get(address)) return;
@@ -35,7 +35,7 @@ export class SignedHosts {
     if (this.#count >= MAX_NEW || ofClient >= MAX_NEW_PER_CLIENT) {
       throw new A2AError(
         'rateLimited',
-        'Too many requests with different Host headers: use one name of this server',
+        'Too many requests with different Host headers: use the same host name in all requests',
         { retryAfterSeconds: 1 },
       );
     }

@@ -4,12 +4,15 @@ import { hasOneContent, isDefined, isIdText, isTextList } from './refinements.ts
 import type { MessageSendParams, SubscribeParams, TaskQueryParams } from './params.ts';
 import type { StreamEvent } from './task.ts';
 
-/** zod drops a `__proto__` key, so a value that has one is left to zod. */
+/**
+ * Returns whether the value is an object without the key `__proto__`. If an object has this key, the check fails, and
+ * the caller parses the value with zod, which removes the key.
+ */
 function isPlain(value: unknown): value is Record<string, unknown> {
   return isObject(value) && !Object.hasOwn(value, '__proto__');
 }
 
-/** Unlike `every`, it also checks holes. */
+/** Returns whether all items are valid. `every` would skip the holes of a sparse array. */
 function hasOnly(items: readonly unknown[], check: (item: unknown) => boolean): boolean {
   for (let index = 0; index < items.length; index++) if (!check(items[index])) return false;
   return true;

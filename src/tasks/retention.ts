@@ -43,7 +43,7 @@ export interface ClockCheck {
   readonly trustedAfter: number;
 }
 
-/** Number of tasks that are listed with one query. */
+/** Number of tasks that `keepTasks` lists with one query. */
 const PAGE = 100;
 /** Maximum number of tasks that are removed before the size of the store is checked again. */
 const GROUP = 16;
@@ -53,12 +53,15 @@ const TURN_MS = 10;
  * How long a task with undelivered events is kept after its end. After this time, the events have become dead letters.
  */
 const KEEP_UNDELIVERED_MS = 86_400_000;
-/** If the clock jumps forward by more than this time, ages are not trusted for the same time, in milliseconds. */
+/**
+ * If the clock jumps forward by more than this time (in milliseconds), ages are not trusted. They are trusted again
+ * after the same time has passed.
+ */
 const CLOCK_JUMP_MS = 3_600_000;
 
 /**
- * Keeps the tasks of a session, and all tasks that this process creates in the store from now on. No server that uses
- * the same store, later or at the same time, removes them because of its retention.
+ * Excludes the stored tasks of a session from retention, and also all tasks that this process creates from now on. All
+ * servers that use the store respect this, now and later. A task with an expiry time of its own is not excluded.
  */
 export async function keepTasks(
   store: TaskStore,

@@ -36,11 +36,14 @@ export interface Abilities {
   /** The provider's name for the vendor, such as `anthropic.messages`. */
   readonly vendor: string;
   /**
-   * Whether a file of a message that cannot be sent to the model is an error. By default, the file's address is sent as
-   * text.
+   * If true, the conversion fails if a message contains the URL of a file that the vendor cannot fetch. By default, the
+   * URL is sent as text. Files from tools never cause this error.
    */
   readonly strict?: boolean | undefined;
-  /** Whether files are sent. If false, the model gets a note or the address instead of each file that is not text. */
+  /**
+   * Whether the contents of files are sent. If false, the model gets a note instead of each file that is not text.
+   * Files with a URL depend only on `urls`.
+   */
   readonly files?: boolean;
 }
 
@@ -204,7 +207,7 @@ function file(part: FileContentPart, { urls, strict }: Abilities): UserPart {
     };
   }
   if (strict === true) {
-    const message = 'cannot download a file of this kind: send the content of the file';
+    const message = 'the model cannot download this file: send the content of the file';
     throw new ModelError('invalid-request', message);
   }
   const kind = mediaType === undefined ? '' : ` (${mediaType})`;

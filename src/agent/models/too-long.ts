@@ -3,7 +3,7 @@
  * of open models rarely publish the size, but most of them name it in this error.
  */
 
-/** The code of the error in OpenAI's format. llama.cpp's server uses a `type` of its own. */
+/** The values of `code` and `type` that identify the error. The first one is OpenAI's, the second one llama.cpp's. */
 export const CONTEXT_CODES: ReadonlySet<unknown> = new Set([
   'context_length_exceeded',
   'exceed_context_size_error',

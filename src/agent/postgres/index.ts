@@ -1,6 +1,6 @@
 /**
- * Stores of the agent framework that several processes share. This is a separate entry point, so that the driver of
- * PostgreSQL is loaded only when it is used.
+ * Stores of the agent framework in PostgreSQL, which several processes can share. They are not part of
+ * `agent/index.ts`, so that programs that do not use PostgreSQL do not load them.
  */
 export { postgresArtifacts } from '../artifacts/postgres.ts';
 export { SESSIONS, type PostgresAgentOptions } from '../sessions/postgres-database.ts';

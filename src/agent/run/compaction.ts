@@ -28,9 +28,10 @@ export interface CompactionOptions {
   /** Number of tokens above which a conversation is compacted. Default: 80 % of the model's context window. */
   readonly atTokens?: number;
   /**
-   * Number of latest events that are not summarized. Default: 20. If this leaves fewer than 4 events to summarize, at
-   * most the latest 4 events are kept. If there are still fewer than 4 events to summarize, the conversation is not
-   * compacted. A call and its response are never separated, so more events may be kept.
+   * Number of latest events that are kept, and not summarized. Default: 20. More events are kept if a call would
+   * otherwise be separated from its response. A summary replaces at least 4 events. If fewer than 4 events would be
+   * summarized, the number of latest events is reduced to at most 4. If there are still too few events, the
+   * conversation is not compacted.
    */
   readonly keepEvents?: number;
   /** Called when the summary could not be made. In this case, the conversation is not changed. Must not throw. */
@@ -163,7 +164,8 @@ async function summarize(
     try {
       return await summarizeParts(scope, model, messages);
     } catch (error) {
-      // A vendor's model has learned the size of its context window from this error, or has estimated it.
+      // After this error, a vendor's model has a new value of `contextWindow`: the size in the error, or an estimate.
+      // With this value, the next attempt splits the conversation into smaller parts.
       const isTooLong = error instanceof ModelError && error.code === 'too-long';
       if (!isTooLong || attempt >= MAX_ATTEMPTS || model.contextWindow === undefined) throw error;
     }

@@ -40,7 +40,7 @@ export function declined({ confirmation }: OpenCall): ToolError {
  */
 export function stopped(reason: string, call: OpenCall, progress?: JsonValue): ToolError {
   if (isDeclined(call)) return declined(call);
-  // If the last question of the call is not a confirmation, it was asked after the tool was called.
+  // Only a confirmation is asked before the tool is called. After any other question, the tool was called.
   const wasCalled = call.begun === true || (call.asks ?? 'confirmation') !== 'confirmation';
   if (!wasCalled) return new ToolError('stopped', `${reason}: this call was not run`);
   const output = typeof progress === 'string' ? progress.trim() : '';

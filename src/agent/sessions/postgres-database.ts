@@ -11,8 +11,8 @@ import { StorageError, toStorageError } from '../storage-error.ts';
 /** The options of the PostgreSQL stores. */
 export interface PostgresAgentOptions {
   /**
-   * Maximum number of connections of this store, which then has its own pool. By default, all stores of the process
-   * with the same URL share one pool of up to 10 connections. `pool_size` in the URL changes this number.
+   * If set, this store has its own pool with at most this number of connections. By default, all stores of the process
+   * with the same URL share a pool. The maximum size of a shared pool is `pool_size` in the URL, or 10.
    */
   readonly poolSize?: number;
   /** If false, missing tables are an error and are not created. Default: true. */
@@ -27,7 +27,7 @@ const RETRY_MS = 15_000;
 
 const STEPS: readonly string[] = [
   `
-  -- Orders the sessions by their last change, whatever the clocks do.
+  -- Orders the sessions by their last change. The order does not depend on clocks.
   CREATE SEQUENCE parley.session_changes;
 
   -- Names and ids may be too long for an index, so hashes of them are used. key is the hash of the app, the user and
@@ -59,8 +59,8 @@ const STEPS: readonly string[] = [
     UNIQUE (session, event_id)
   ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1);
 
-  -- place is the key of a session, or the hash of an app or of a user. hash is the hash of the name of the state value.
-  -- The column key has this name as JSON text, because text columns cannot contain every string.
+  -- One row per value of the state. place is the hash of the session, the user or the app that the value belongs to.
+  -- hash is the hash of the value's name. key is the name as JSON, because a text column cannot store every string.
   CREATE TABLE parley.session_state (
     place bytea NOT NULL,
     hash bytea NOT NULL,

@@ -3,7 +3,7 @@
  *
  * The prefix of a key determines its scope and is part of the stored key. For example, `user:name` is stored in the
  * user's state as `user:name`. Any string is a valid key, even `__proto__`. So stores keep scopes in Maps, and
- * convert them to objects that have only own properties.
+ * convert them with `Object.fromEntries`, which makes `__proto__` an ordinary property.
  */
 import type { JsonValue } from '../../base/index.ts';
 import type { Event } from '../event.ts';
@@ -19,8 +19,8 @@ export function stateScopeOf(key: string): StateScope {
 }
 
 /**
- * Applies a delta to the state. Null removes a key. Undefined is ignored: the type excludes it, but an object literal
- * may still contain it.
+ * Applies a delta to the state. Null removes a key. Undefined is ignored. The type does not allow undefined, but code
+ * in JavaScript may still pass it.
  */
 export function applyDelta(state: Map<string, JsonValue>, delta: State | undefined): void {
   for (const [key, value] of Object.entries(delta ?? {})) {

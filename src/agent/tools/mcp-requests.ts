@@ -53,16 +53,16 @@ export interface RequestOrigin {
 export interface ServerRequests {
   readonly roots: readonly McpRoot[] | undefined;
   readonly elicit: (params: ElicitRequestParams, context: RequestOrigin) => Promise<ElicitResult>;
-  /** Answers a request to the model. Undefined if the server cannot use a model. */
+  /** Returns an answer of the model (MCP's sampling). Undefined if the server cannot use a model. */
   readonly sample:
     | ((params: CreateMessageRequestParams, context: RequestOrigin) => Promise<CreateMessageResult>)
     | undefined;
 }
 
 /**
- * The current call: the call whose response contains the message that is handled now. MCP does not specify to which
- * call a request of the server belongs. With Streamable HTTP, however, the server sends its requests in the response to
- * the call.
+ * The call to which the server's current request belongs. The request itself does not always name the call. With
+ * Streamable HTTP, the call is known because the server sends its requests in the HTTP response to the call. With other
+ * transports, the value is undefined.
  */
 const current = new AsyncLocalStorage<McpCallOptions | undefined>();
 

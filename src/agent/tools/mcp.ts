@@ -29,8 +29,8 @@ const MAX_DESCRIPTION_LENGTH = 4_000;
 const MAX_SCHEMA_LENGTH = 50_000;
 
 /**
- * The tool of a call, for `McpOptions.confirm`, which decides whether the call needs an approval. The tool that lists and reads the server's resources has
- * the name `read_resource`.
+ * A tool, as `McpOptions.confirm` gets it. The tool that lists and reads the server's resources has the name
+ * `read_resource`.
  */
 export interface ConfirmableTool {
   /** The name as the server lists it. */
@@ -47,7 +47,7 @@ export interface McpOptions {
   /**
    * The calls that a person must approve. `all`: every call. `writes`: calls of tools that are not marked as
    * read-only. The server itself sets this mark, so use `writes` only with trusted servers. A function decides for
-   * each call. Default: no call must be approved.
+   * each call. By default, calls need no approval.
    */
   readonly confirm?:
     | 'all'
@@ -61,9 +61,9 @@ export interface McpOptions {
   /** Maximum time until the server is ready, in milliseconds. Default: 30,000. */
   readonly connectTimeoutMs?: number;
   /**
-   * Maximum time in milliseconds in which a call gets nothing from the server: no response, no progress report and no
-   * request. The time does not run while the server waits for the answer to its own request. A call to the server ends after one hour in
-   * any case. For other requests, this is the maximum time until the response. Default: 120,000.
+   * The timeout of a call, in milliseconds. It restarts when the server sends a progress report or a request. It is
+   * stopped while the server waits for the answer to such a request. A call ends after one hour in any case. For
+   * requests that are not calls, such as lists of tools, this is the time limit of the whole request. Default: 120,000.
    */
   readonly callTimeoutMs?: number;
   /**
@@ -92,8 +92,8 @@ export interface McpOptions {
    */
   readonly sampling?: Tool;
   /**
-   * Receives the lines of the program's stderr, and notes about tools that are not offered and questions that are not
-   * asked. Must not throw.
+   * Receives the lines of the program's stderr. Also receives a line for each tool that is not offered, and for each
+   * question of the server that is refused and not shown to a person. Must not throw.
    */
   readonly log?: (line: string) => void;
 }
@@ -124,8 +124,8 @@ export interface McpToolset extends Toolset {
 }
 
 /**
- * Returns the tools of an MCP server. If the server has resources, the tool `SERVER__read_resource` lists and reads
- * them.
+ * Returns the toolset of an MCP server. If the server has resources, the toolset contains the tool
+ * `SERVER__read_resource`, which lists and reads them.
  */
 export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): McpToolset {
   const { log, include, maxTools = MAX_TOOLS } = options;
@@ -133,7 +133,7 @@ export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): M
   /** The version of the lists. It is incremented when the lists may have changed. */
   let edition = 0;
 
-  /** Returns a function that loads a list, and keeps it until the lists may have changed. */
+  /** Returns a function that caches the list that `load` returns. A new `edition` invalidates the cache. */
   function kept<List>(load: (signal: AbortSignal) => Promise<List>) {
     let last: { readonly edition: number; readonly list: List } | undefined;
     return async (signal: AbortSignal): Promise<List> => {

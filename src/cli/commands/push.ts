@@ -1,7 +1,7 @@
 /**
- * `parley push`: lists the events that could not be delivered to webhooks, and sends them again. For the owner of the
- * tasks, it asks the server. For the operator, it can also read the task store, which has the dead letters of all
- * owners.
+ * `parley push`: lists the events that could not be delivered to webhooks, and sends them again. With a URL, it
+ * requests the dead letters of the user's own tasks from the server. With `--store`, it reads the dead letters of all
+ * owners from the task store, for the operator of the server.
  */
 import { askRest } from '../../client/index.ts';
 import { isObject, trimEndOf } from '../../base/index.ts';
@@ -42,7 +42,7 @@ export default defineCommand({
         'S',
         'List the dead letters of all users in a task store: sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE. The server may be running.',
       ),
-      // PARLEY_STORE is set for servers, and would be used instead of the URL.
+      // PARLEY_STORE is set for servers. If it were used here, the command would refuse every URL.
       variable: false,
     },
   },
@@ -101,7 +101,7 @@ function show(letters: readonly DeadLetter[], json: boolean): void {
   }
 }
 
-/** Returns the dead letters of all owners in a task store, as many as a server lists. */
+/** Returns the latest dead letters of all owners in a task store. The limit is the same as for a server's list. */
 async function lettersIn(store: string, environment: Environment): Promise<readonly DeadLetter[]> {
   const place = storeLocation({ store }, environment, '');
   if (place.kind === 'memory') {

@@ -64,7 +64,7 @@ export interface LiveServeOptions {
   /** Who may join. Default: clients with one of the `tokens`. Without tokens, any local client may join. */
   readonly access?: LiveAccess | undefined;
   readonly tokens?: readonly LiveToken[] | undefined;
-  /** The links with which a person answers one call. If undefined, the server does not serve such links. */
+  /** Serves the pages on which a person answers a call without a token. Default: there are no such pages. */
   readonly links?: AnswerLinks | undefined;
   readonly acp?: AcpSocket | undefined;
   readonly acpHttp?: AcpHttp | undefined;

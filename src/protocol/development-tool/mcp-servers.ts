@@ -1,8 +1,8 @@
 /**
  * The configuration of MCP servers. It is used in settings.json, in a client's settings and in the flat API.
  *
- * The schema accepts the fields that other products use: `type`, `httpUrl` (Gemini CLI), `serverUrl` (Windsurf),
- * `timeout`, `enabled`. It converts all of them to one form, and also accepts that form.
+ * The schema also accepts the fields that other products use: `type`, `httpUrl` (Gemini CLI), `serverUrl` (Windsurf),
+ * `timeout`, `enabled`. It converts them to Parley's own fields, such as `url`, `timeoutMs` and `disabled`.
  */
 import * as z from 'zod';
 
@@ -63,14 +63,16 @@ const Fields = z.strictObject({
     'Headers that are sent with each request to the address.',
   ),
   oauth: OAuth.optional().describe('The OAuth client for `parley mcp login`.'),
-  timeoutMs: TIMEOUT.describe('Timeout of one tool call, in milliseconds.'),
+  timeoutMs: TIMEOUT.describe(
+    'Timeout of a request to the server, in milliseconds. For a tool call, it restarts when the server reports progress.',
+  ),
   timeout: TIMEOUT.describe('The same as timeoutMs. A number below 1000 counts as seconds.'),
   disabled: FLAG.describe('Whether the server is disabled, so that it is not used.'),
   enabled: FLAG.describe('The opposite of disabled.'),
   includeTools: TOOL_NAMES.optional().describe('The tools to offer. Default: all.'),
   excludeTools: TOOL_NAMES.optional().describe('Tools that are not offered.'),
   roots: FLAG.describe(
-    'Whether the server is told the workspace folder. Some servers then use no other folder. Default: true. A server that a client specifies is never told the folder.',
+    'Whether the server gets the path of the workspace folder. Some servers limit their access to this folder. Default: true. A server that a client specifies never gets the path.',
   ),
   description: z.string().optional().describe('Has no effect.'),
   trust: FLAG.describe('Has no effect: `policy` decides which calls need an approval.'),

@@ -30,7 +30,7 @@ export interface WireCodec {
   encodeEvent(event: StreamEvent): unknown;
   /**
    * Returns the JSON text of an event without creating objects first, or undefined if the codec cannot do so for this
-   * event. The text equals `lineSafe` of the JSON of `encodeEvent`.
+   * event. The text equals `lineSafe(JSON.stringify(encodeEvent(event)))`.
    */
   eventText?(event: StreamEvent): string | undefined;
   decodeEvent(raw: unknown): StreamEvent;

@@ -111,8 +111,9 @@ export const PUSH_SQL = statements('push_', {
 });
 
 /**
- * If nothing more is due, the task is locked before the webhook changes. Without the lock, an append at the same time
- * would not see that it has to make the webhook due. And this statement would not see the new entry.
+ * Stores the progress of webhooks. If the new `due_at` is null, the statement locks the task before it changes the
+ * webhook. Without the lock, a concurrent append could read the old `due_at` and leave it unchanged, while this
+ * statement does not read the new entry. The entry would then not be delivered.
  */
 const SET_PROGRESS = `
   WITH changes AS (
@@ -197,8 +198,8 @@ export class PostgresPush {
     const rows = changes.map(({ progress, ...key }) => {
       return [...pushValues(key), ...progressColumns(progress)];
     });
-    // The rows are sorted, so that two transactions do not wait for each other in a circle. A later change of a webhook
-    // replaces an earlier one.
+    // The rows are sorted to prevent deadlocks between transactions. A later change of a webhook replaces an earlier
+    // one.
     const latest = new Map(rows.map((row) => [`${row[0]} ${row[1]}`, row]));
     const sorted = [...latest].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
     const columns = (rows[0] ?? []).map((_, column) => sorted.map((row) => row[column]));

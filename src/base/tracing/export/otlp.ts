@@ -146,7 +146,8 @@ export function createExporter(options: ExporterOptions): Exporter {
         signal: AbortSignal.any([ended.signal, AbortSignal.timeout(TIMEOUT_MS)]),
       });
       if (answer.ok) {
-        // The status decides. If the body cannot be read, the spans must not be sent a second time.
+        // The status says that the collector has received the spans. So they are not sent again, even if the body
+        // cannot be read.
         const text = await answer.text().catch(() => '');
         const rejected = Math.min(rejectedOf(text), spans);
         if (rejected > 0) count('rejected', rejected);
@@ -183,8 +184,8 @@ export function createExporter(options: ExporterOptions): Exporter {
     async close() {
       closed = true;
       const limit = setTimeout(() => ended.abort(), CLOSE_MS);
-      // If spans are already being sent, the first call waits until this has ended. The second call sends the spans
-      // that were added after `drain` had found the queue empty.
+      // If a `drain` is active, the first `send` only waits for it. The second `send` sends the spans that were added
+      // after this `drain` had found the queue empty.
       await send();
       await send();
       clearTimeout(limit);

@@ -22,7 +22,7 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
   model_context_window_exceeded: 'length',
   refusal: 'content-filter',
 };
-/** The smallest number of tokens for thoughts that Anthropic accepts. */
+/** Anthropic's minimum for `budget_tokens`, the number of tokens for thoughts. */
 const MIN_THINKING = 1024;
 /** Headers of the client's request that are forwarded to the provider. */
 const HEADERS = ['anthropic-version', 'anthropic-beta'];
@@ -103,8 +103,9 @@ function headersOf(input: RelayInput): Record<string, string> {
 }
 
 /**
- * If the gateway has lowered `max_tokens`, lowers the tokens for thoughts too, if necessary. Anthropic requires that
- * they are fewer than `max_tokens`. Disables thinking if too few tokens would remain.
+ * Returns a changed `thinking` field if the client's value does not fit the lowered `max_tokens`, and otherwise no
+ * field. Anthropic requires that `budget_tokens` is less than `max_tokens`. If `budget_tokens` would be below
+ * Anthropic's minimum, thinking is disabled.
  */
 function thinkingWithin({ thinking, max_tokens: asked }: MessagesBody, maxTokens: number): object {
   const budget = thinking?.budget_tokens ?? 0;

@@ -17,7 +17,10 @@ const HIGH_BUDGET = 16_384;
 
 /** How a request is converted. */
 export interface Conversion {
-  /** Whether to refuse what only providers with the client's API support. If false, it is ignored. */
+  /**
+   * Whether to refuse fields and parts that only providers with the client's API support. If false, such fields are
+   * ignored, and such parts become data parts.
+   */
   readonly strict: boolean;
 }
 
@@ -63,7 +66,10 @@ export function readAt<Schema extends z.ZodType>(
   throw invalidField(path, why ?? 'invalid');
 }
 
-/** Returns the converted part. If it cannot be converted and need not be, returns the part of the request as data. */
+/**
+ * Returns the converted part. If the conversion fails, throws its error if `strict` is true, and otherwise returns the
+ * part as data.
+ */
 export function convertedOrData<Part>(
   given: object,
   strict: boolean,
