@@ -174,8 +174,8 @@ export async function openCheckpoints(options: CheckpointOptions) {
     /** Returns the checkpoints, newest first. */
     list: (signal?: AbortSignal) => inTurn(() => all(place, signal)),
     /**
-     * Restores the files and removes files that were added later. Before that, takes a checkpoint with the data `extra`,
-     * so that the restore can be undone. Returns this checkpoint as `before`.
+     * Restores the files and removes files that were added later. Before that, takes a checkpoint with the data
+     * `extra`, so that the restore can be undone. Returns this checkpoint as `before`.
      */
     restore: (id: string, signal?: AbortSignal, extra: JsonObject = {}) =>
       inTurn(async () => {

@@ -1,6 +1,6 @@
 /**
  * Converts the events of a task to events of the flat API, which are plain objects with a kebab-case `kind`. Each
- * stream needs its own function `flatEvents()`.
+ * stream needs its own converter from `flatEvents`.
  *
  *   state-change            { state, error? }                   when the state has changed
  *   thought                 { subject, description, continues? } `continues`: a further piece of the same thought

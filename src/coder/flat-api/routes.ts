@@ -102,8 +102,8 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
       async open({ body, call, handler }) {
         const request = parseWith(StreamMessage, body ?? {}, 'body');
         const { taskId } = request;
-        // The settings of POST /tasks take precedence over the settings in the first message. If the settings differ, the
-        // stream starts with the settings that apply.
+        // The settings of POST /tasks take precedence over the settings in the first message. If the settings differ,
+        // the stream starts with the settings that apply.
         const task = taskId === undefined ? undefined : await handler.getTask({ id: taskId }, call);
         const settings =
           task && (await workspaces.overruling(settingsMetadata(request.agentSettings), task));

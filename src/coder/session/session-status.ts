@@ -1,4 +1,4 @@
-/** The model, the approval mode and the usage of a session, as every client sees them. */
+/** The model, the approval mode and the usage of a session, as every client sees them, and the names of the models. */
 import type { Session, State } from '../../agent/index.ts';
 import { contextTokens } from '../../agent/internal/index.ts';
 import { BoundedMap, type MaybePromise } from '../../base/index.ts';
@@ -59,9 +59,8 @@ function contextWindowIn(state: State, agent: Agent): number | undefined {
 const MAX_CACHED = 1000;
 
 /**
- * The names of the available models, and the name of each session's current model. The names for sessions are cached,
- * so that most messages can be accepted without reading the session. Each turn puts the name of its model into the
- * cache.
+ * Returns the names of the available models, and a cache of the name of each session's current model. With the cache,
+ * most messages can be accepted without reading the session. Each turn puts the name of its model into the cache.
  */
 export function modelNames({
   sessions,

@@ -74,10 +74,8 @@ export function harmless(known: HarmlessOptions, behind?: HarmlessOptions): Furt
   };
 }
 
-function filesIn(
-  words: readonly string[],
-  { texts = [], first, refused = [], scopes, ...known }: HarmlessOptions,
-): readonly string[] | undefined {
+function filesIn(words: readonly string[], known: HarmlessOptions): readonly string[] | undefined {
+  const { texts = [], first, refused = [], scopes } = known;
   if (!scopes && words.some((word) => word.startsWith('@'))) return undefined;
   const read = readOptions(words, known);
   if (!read) return undefined;

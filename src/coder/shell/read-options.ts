@@ -11,8 +11,8 @@ export interface KnownOptions {
   /** Single-letter options. An option with `:` has a value, which is the rest of the word or the next word. */
   readonly short?: string;
   /**
-   * Long options, separated by white space. An option with `:` has a value, which follows `=` or is the next word. The value
-   * of an option with `::`, if there is one, follows `=`. An option with one `-`, such as `-a` or `-watch`, can be
+   * Long options, separated by white space. An option with `:` has a value, which follows `=` or is the next word. An
+   * option with `::` may have a value, which follows `=`. An option with one `-`, such as `-a` or `-watch`, can be
    * listed here if the program does not read each letter of `-abc` as an option. The option must be a word of its own.
    */
   readonly long?: string;
@@ -47,15 +47,27 @@ export function setOf(text: string): ReadonlySet<string> {
 }
 
 /**
- * Returns a function that returns the options in a word that starts with `-`, or undefined if an option is unknown or
- * must not have a value. `next` is the word after it, or undefined at the end of the command.
+ * Returns the options in a word that starts with `-`, or undefined if an option is unknown or must not have a value.
+ * `next` is the word after it, or undefined at the end of the command.
  */
-export function optionReader({ short = '', long = '' }: KnownOptions) {
+type OptionReader = (word: string, next: string | undefined) => GivenOption[] | undefined;
+
+/** The readers of the lists. A line may be checked against many rules, so each list is parsed only once. */
+const readers = new WeakMap<KnownOptions, OptionReader>();
+
+/** Returns the reader of a list of options. */
+export function optionReader(known: KnownOptions): OptionReader {
+  const reader = readers.get(known) ?? createReader(known);
+  readers.set(known, reader);
+  return reader;
+}
+
+function createReader({ short = '', long = '' }: KnownOptions): OptionReader {
   const parse = (texts: Iterable<RegExpMatchArray>) =>
     new Map(Array.from(texts, ([, name = '', colons = '']): [string, string] => [name, colons]));
   const letters = parse(short.matchAll(/(.)(:*)/g));
   const words = parse(long.matchAll(/([^\s:]+)(:*)/g));
-  return (word: string, next: string | undefined): GivenOption[] | undefined => {
+  return (word, next) => {
     if (word.startsWith('--') || words.has(word)) {
       const equals = word.indexOf('=');
       const name = equals < 0 ? word : word.slice(0, equals);

@@ -1,5 +1,6 @@
 /**
- * Collects the text and the thoughts that the agent and its helpers stream, until they are sent.
+ * Collects the text and the thoughts that the agent and its helpers stream, until they are sent. Also chooses the images
+ * that are shown.
  *
  * - Text is collected for about a tenth of a second. Smaller pieces would fill the task's history, because each piece
  *   stays there as a message. While more text may follow, the last character is held back for a short time. So there is
