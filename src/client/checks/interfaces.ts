@@ -49,8 +49,8 @@ async function openOffer(
 }
 
 /**
- * Asks the agent, and passes its error to `judge`, or undefined if the request succeeds. All other errors, such as a
- * lost connection, are passed to `explain`.
+ * Calls `ask`. If it succeeds, calls `judge` with undefined. If the agent returns an error, calls `judge` with the error,
+ * unless the agent is overloaded. If there is another error, such as a lost connection, calls `explain` with it.
  */
 async function judged(
   name: string,

@@ -141,7 +141,10 @@ export class Lifetime {
   }
 }
 
-/** Makes the lifetime of a request, which ends with a timeout error if there is nothing new within `ms`. */
+/**
+ * Makes the lifetime of a request, with an idle timeout of `ms` milliseconds. The text of the timeout error is `problem`
+ * and the timeout.
+ */
 export function requestLifetime(
   signals: readonly (AbortSignal | undefined)[],
   ms: number,
@@ -309,7 +312,7 @@ export async function readBodyText(
   }
 }
 
-/** A request for a public JSON document. */
+/** A GET request for a JSON document. */
 export interface JsonRequest extends Pick<Request, 'url' | 'headers' | 'ownHeaders'> {
   readonly maxBytes: number;
   readonly timeoutMs: number;
@@ -319,8 +322,8 @@ export interface JsonRequest extends Pick<Request, 'url' | 'headers' | 'ownHeade
 }
 
 /**
- * Fetches JSON, and passes it to `read` with the URL that it came from. The timeout and the signal that `read` gets are
- * for both together.
+ * Fetches a JSON document, and passes it to `read` with the URL that it came from. The timeout includes the time that
+ * `read` needs. After the timeout, the signal that `read` gets is aborted.
  */
 export async function fetchJson<Result>(
   { maxBytes, timeoutMs, fetch = globalThis.fetch, signal, budget, ...request }: JsonRequest,

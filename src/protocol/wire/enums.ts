@@ -16,14 +16,15 @@ export const STATE_NAMES: Readonly<Record<TaskState, string>> = {
   unknown: 'TASK_STATE_UNSPECIFIED',
 };
 
-/** The states in 1.0 by their protobuf names and numbers. STATE_NAMES has them in the order of their numbers. */
+/** The protobuf names of the states, in the order of their numbers. */
+const NUMBERED = Object.values(STATE_NAMES);
+
+/** The states in 1.0 by their protobuf names and numbers. */
 export const STATES_V1: ReadonlyMap<unknown, TaskState> = new Map<unknown, TaskState>(
-  (Object.keys(STATE_NAMES) as TaskState[])
-    .filter((state) => state !== 'unknown')
-    .flatMap((state, number): [unknown, TaskState][] => [
-      [number, state],
-      [STATE_NAMES[state], state],
-    ]),
+  TaskState.exclude(['unknown']).options.flatMap((state): [unknown, TaskState][] => [
+    [NUMBERED.indexOf(STATE_NAMES[state]), state],
+    [STATE_NAMES[state], state],
+  ]),
 );
 
 /**

@@ -89,7 +89,11 @@ test('unknown fields of a request, a message and a text part are kept', () => {
 
 test('enumerations may come as numbers', () => {
   assert.equal(send({ ...hello, role: 2 }).message.role, 'agent');
-  assert.equal(v1.decodeParams('listTasks', { status: 6 }).status, 'input-required');
+  const state = (number: number) => v1.decodeParams('listTasks', { status: number }).status;
+  assert.deepEqual(
+    [1, 2, 3, 4, 5, 6, 7, 8].map(state),
+    'submitted working completed failed canceled input-required rejected auth-required'.split(' '),
+  );
 });
 
 test('bytes may come in the URL-safe alphabet and without padding', () => {
