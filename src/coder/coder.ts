@@ -15,7 +15,7 @@ import { openWorkspaceAgents, type WorkspaceAgentsOptions } from './session/work
 export interface CoderOptions extends WorkspaceAgentsOptions {
   /** Fields of the agent card that override the defaults. */
   readonly profile?: Partial<AgentProfile>;
-  /** Which approval modes only the terminal of a live session may set. Default: none. */
+  /** The approval modes that only the terminal of a live session may set. Default: none. */
   readonly terminalModes?: MessageRules['terminalModes'];
 }
 

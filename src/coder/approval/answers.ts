@@ -39,9 +39,10 @@ export function confirmationsIn({ parts }: Message): ToolCallConfirmation[] {
 
 /**
  * Returns the answer that an accepted message gives to a question, or undefined if the message has only confirmations
- * for other questions. If a confirmation selects the option `answer` but has no field `answer`, the text of the message
- * is its answer. If no confirmation takes the text as its answer, the model gets the text together with the answer of
- * the first confirmation. Quoted text is never an answer. The model only gets it together with the answer.
+ * for other questions. A confirmation that selects the option `answer`, but has no field `answer`, takes the text of
+ * the message as its answer. If no confirmation takes the text, the model gets the text together with the answer of the
+ * first confirmation. Quoted text is never an answer. The model gets it together with the answer, unless a confirmation
+ * takes the text.
  */
 export function answerIn(message: Message, question: Question): Answer | undefined {
   const own = ownText(message.parts).trim();

@@ -4,8 +4,8 @@
  *
  * The list is read from the session's log, so it covers all tasks of the conversation and survives a restart. When a
  * person's decision is accepted, it is copied from the task's log to the session's log. If a call runs without
- * approval, the reason is recorded in the session's state, together with the result of the call. This does not apply to
- * tools with the effects `read` and `talk`.
+ * approval, the reason is recorded in the session's state, together with the result of the call. For tools with the
+ * effects `read` and `talk`, no reason is recorded.
  */
 import * as z from 'zod';
 import { createEvent, type Event, type MutableState } from '../../agent/index.ts';
@@ -21,7 +21,7 @@ import type { Message } from '../../protocol/index.ts';
 const KEY = 'coder.approvals';
 const MAX_CALL = 2000;
 const MAX_WORDS = 1000;
-/** Maximum number of calls that are recorded in the state of a helper (a subagent). */
+/** Maximum number of calls that are recorded in the state of a helper. */
 const MAX_NOTED = 50;
 /** Maximum length of each text in a line of a list. */
 const MAX_SHOWN = 200;

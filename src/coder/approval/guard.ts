@@ -50,9 +50,9 @@ export interface GuardOptions extends Modes {
   readonly changes: FileChanges;
   /** Returns the path with symbolic links resolved, or undefined if the file does not exist or cannot be accessed. */
   realPath(path: string): Promise<string | undefined>;
-  /** Returns the files that a call changes, or undefined if it may change any file. Must not throw. */
+  /** Returns the files that a call changes, or undefined if the call may change any file. Must not throw. */
   filesOf(tool: string, args: JsonObject): readonly string[] | undefined;
-  /** Called before a call that may change files. If it rejects, the call is not run. */
+  /** Called before a call that may change files. If the promise rejects, the call is not run. */
   beforeChange(label: string, context: ToolContext): Promise<void>;
 }
 
@@ -65,8 +65,8 @@ const MAX_ALLOWED = 256;
 /** Maximum number of cached previews per tool. */
 const MAX_PREVIEWS = 16;
 /**
- * The fingerprint for a change that the question cannot show, because its preview fails. No file has this fingerprint.
- * So the change is not made, even if it would succeed later.
+ * The fingerprint for a change whose preview fails, so that the question cannot show the change. No file has this
+ * fingerprint. So the change is not made, even if it would succeed later.
  */
 const NOT_SHOWN = 'not shown';
 
@@ -84,8 +84,8 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
   );
 
   /**
-   * For each call that was allowed without approval and has not run yet, the reason. Calls of tools with the effects
-   * `read` and `talk` are not included.
+   * The reasons why calls were allowed without approval. Contains only calls that have not run yet, and no calls of
+   * tools with the effects `read` and `talk`.
    */
   const allowed = new BoundedMap<string>(MAX_ALLOWED);
 
@@ -102,7 +102,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
   return {
     ...tool,
 
-    // The preview of an edit is made only when earlier calls that may change the same files have ended. So a person
+    // The preview of an edit is made after all earlier calls that may change the same files have ended. So a person
     // sees the change that will be made.
     confirmsAfter(args, earlier) {
       if (tool.effect !== 'edit') return false;

@@ -1,14 +1,14 @@
 /**
  * The options for a call that needs approval, and the rules that each option adds.
  *
- * For the shell, "Always allow" applies to the exact commands of the line. It is offered only if the commands assign no
- * variables and all their words are literal. A rule for an exact command cannot match other commands. "Always allow" is
- * not offered if something else decides what the commands do (shell/permitted.ts), if the line writes files, or if it
- * has more than MAX_COMMANDS commands. For a few commands, "Always allow" can also apply to the first words, as in `npm
- * test`. The name of the option shows these words. For other tools, "Always allow" can apply to a file, a host, a
- * helper, the whole tool or an MCP server. It is not offered for a host, an MCP tool or an MCP server if the name
- * contains a wildcard (`*` or `?`), because the rule would also match other names. An option is not offered if one of
- * its rules would be invalid (`grantFrom`).
+ * For the shell, "Always allow" applies to the exact commands of the line, and the rules match no other commands. It is
+ * offered if the commands assign no variables and all their words are literal. It is not offered if anything else
+ * decides what the commands do (shell/permitted.ts), if the line writes files, or if it has more than MAX_COMMANDS
+ * commands. For a few commands, "Always allow" can also apply to the first words, as in `npm test`. The name of the
+ * option shows these words. For other tools, "Always allow" can apply to a file, a host, a helper, the whole tool or an
+ * MCP server. It is not offered for a host, an MCP tool or an MCP server if the name contains a wildcard (`*` or `?`),
+ * because the rule would also match other names. An option is not offered if one of its rules would be invalid
+ * (`grantFrom`).
  */
 import type { JsonObject } from '../../base/index.ts';
 import type { ConfirmationOption } from '../../protocol/development-tool/index.ts';
@@ -46,9 +46,9 @@ export interface CallToApprove {
   readonly root: string;
 }
 
-/** What "Always allow" can apply to. */
+/** The rules of an option "Always allow". */
 interface Grant {
-  /** The words for it in the name of the option. */
+  /** The part of the option's name that says what the rules allow. */
   readonly subject: string;
   readonly rules: readonly PolicyRule[];
 }
@@ -70,20 +70,22 @@ export function optionsFor(call: CallToApprove): ConfirmationOption[] {
   ];
 }
 
-/** Returns whether the rules of the option are also saved for later sessions. */
+/** Returns whether the rules of the option are saved, so that they also apply in later sessions. */
 export function saves(optionId: string): boolean {
   return optionId.endsWith('_and_save');
 }
 
 /**
- * Returns the rules that an option adds to the session. Returns an empty list if one of them would be invalid, for
- * example because a command is too long for a pattern.
+ * Returns the rules that an option adds. The list is empty if the option adds no rules, or if one of its rules would be
+ * invalid, for example because a command is too long for a pattern.
  */
 export function grantFrom(optionId: string, call: CallToApprove): readonly PolicyRule[] {
   return grantsOf(call)[optionId]?.rules ?? [];
 }
 
-/** Returns the options that add rules. An option without a grant has no valid rules for this call. */
+/**
+ * Returns the rules of each option that adds rules. The value is undefined if there are no valid rules for this call.
+ */
 function grantsOf(call: CallToApprove): Readonly<Record<string, Grant | undefined>> {
   const narrow = valid(narrowGrant(call));
   const prefix = valid(prefixGrant(call));
@@ -101,7 +103,7 @@ function valid(grant: Grant | undefined): Grant | undefined {
   return grant?.rules.every((rule) => ruleProblem(rule) === undefined) ? grant : undefined;
 }
 
-/** Returns the grant with the narrowest rules that allow this call, or undefined if no rule can describe it. */
+/** Returns the grant with the narrowest rules that allow this call, or undefined if no rule can describe the call. */
 function narrowGrant({ tool, args, preview, root }: CallToApprove): Grant | undefined {
   if (tool.name === SHELL_TOOL) {
     const rules = shellRules(args, root, exactPattern);
@@ -131,7 +133,10 @@ function narrowGrant({ tool, args, preview, root }: CallToApprove): Grant | unde
   return preview.kind === 'mcp' ? toolGrant({ tool }, preview.tool) : undefined;
 }
 
-/** Returns the grant for all calls of a tool, except the shell. `subject` are the words for the tool. */
+/**
+ * Returns the grant for all calls of a tool. Returns undefined for the shell, and if the tool's name contains a
+ * wildcard. `subject` is the text for the tool in the name of the option.
+ */
 function toolGrant(
   { tool }: Pick<CallToApprove, 'tool'>,
   subject: string = tool.name,
@@ -152,9 +157,9 @@ function serverGrant({ preview }: CallToApprove): Grant | undefined {
 }
 
 /**
- * Returns the name of a tool in rules. The model may see a shortened name. If this name has lost its `__`, a rule with
- * it would be invalid, so the full name is used. The full name is not used if two tools can have it: `a__b__c` may be a
- * tool of the server `a` or of the server `a__b`.
+ * Returns the name of a tool in rules. The model may see a shortened name. If the shortened name contains no `__`, a
+ * rule with this name would be invalid, so the full name is used. The full name is not used if two tools can have it:
+ * `a__b__c` may be a tool of the server `a` or of the server `a__b`.
  */
 function ruleName({ name, fullName = name }: Subject): string {
   const isUnique = fullName.indexOf('__') === fullName.lastIndexOf('__');
@@ -162,8 +167,9 @@ function ruleName({ name, fullName = name }: Subject): string {
 }
 
 /**
- * Returns the grant for the commands of the line with any further words, or undefined if this is not offered. A filter
- * of standard input, such as `tail -5`, is allowed only exactly as it is. The subject says what the rules match.
+ * Returns the grant for the commands of the line with any further words, or undefined if this is not offered. The rule
+ * for a filter of standard input, such as `tail -5`, matches only this exact command. The subject of the grant shows
+ * which rules are exact.
  */
 function prefixGrant({ tool, args, root }: CallToApprove): Grant | undefined {
   if (tool.name !== SHELL_TOOL) return undefined;

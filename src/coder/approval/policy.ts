@@ -1,18 +1,18 @@
 /**
  * Decides whether a call is allowed, needs a person's approval, or is denied.
  *
- * The last rule that matches decides, and if no rule matches, the mode decides. Two modes override rules. Plan mode
- * denies all calls except those with the effects `read` and `talk`, even if a rule allows them. Yolo mode allows calls
- * for which a rule asks, but not calls that another rule denies or may deny. Built-in rules come first, then the rules
- * of the settings. The permissions that people add with "Always allow" are weaker than rules (verdict.ts).
+ * The last rule that matches decides. If no rule matches, the mode decides. Two modes override rules. In plan mode,
+ * only calls with the effects `read` and `talk` are allowed, even if a rule allows other calls. In yolo mode, all calls
+ * are allowed, except calls that a rule denies or may deny. Built-in rules come first, then the rules of the settings.
+ * The permissions that people add with "Always allow" are weaker than rules (verdict.ts).
  *
  * The meaning of a rule's pattern depends on the tool. For the shell, the pattern is the first words of a command
  * (shell/command-pattern.ts). For tools with paths, it is a glob relative to the workspace. For `fetch_url`, it is a
  * host. For `task`, it is the name of a helper. Each part of a call, such as a command of a line or a file of a patch,
  * gets its own decision. The strictest decision counts: `deny` is the strictest, then `ask`, then no rule, then
- * `allow`. So rules allow a call only if they allow each of its parts. The mode decides only if no rule asks about a
- * part or denies it, and at least one part has no rule. A rule with a pattern never allows a command line that cannot
- * be parsed. The same applies if the line's redirections write files, or read files outside the workspace.
+ * `allow`. So rules allow a call if they allow each of its parts. If a part has no rule, and no rule asks about or
+ * denies another part, the mode decides. A rule with a pattern never allows a command line that cannot be parsed, or
+ * whose redirections write files or read files outside the workspace.
  */
 import { realpathSync } from 'node:fs';
 import { trimEndOf, wordIssue, type JsonObject } from '../../base/index.ts';
@@ -58,14 +58,14 @@ export interface Policy {
   readonly root: string;
   /** The built-in rules and the rules that people have written, in their order. */
   readonly rules: readonly PolicyRule[];
-  /** What people have allowed with "Always allow", in any order. */
+  /** The permissions that people have added with "Always allow", in any order. */
   readonly grants: readonly PolicyRule[];
 }
 
 /** The tool that is called. */
 export interface Subject {
   readonly name: string;
-  /** For a tool of an MCP server: its name as the settings and the server write it. */
+  /** For a tool of an MCP server: `SERVER__TOOL`, with the names as the settings and the server write them. */
   readonly fullName?: string;
   readonly effect: Effect;
 }
@@ -172,8 +172,8 @@ export function decide(
 }
 
 /**
- * Returns whether a call needs approval because it edits `files`, and a rule requires approval to read one of them. The
- * model must not see an error of such a call before a person agrees.
+ * Returns whether a call that edits `files` needs approval, because a rule requires approval to read one of these
+ * files. The model must not see an error of such a call before a person agrees.
  */
 export function asksToRead(
   policy: Policy,
@@ -186,8 +186,8 @@ export function asksToRead(
 }
 
 /**
- * Applies the rules for `read_file` to a call that edits files, because an error of the edit could quote the old
- * content. Returns their decision if it is `deny` or `ask`. Calls of `write_file` are not affected.
+ * Returns the decision of the rules for `read_file` about a call that edits files, if this decision is `deny` or `ask`.
+ * These rules apply because an error of the edit could quote the old content. They do not apply to `write_file`.
  */
 function readingVerdict(
   policy: Policy,
@@ -213,8 +213,8 @@ function applicableTo(
 
 /**
  * Returns the rules that decide which files a call of this tool may show to the model. These are the rules for
- * `read_file`. A permission for the tool also answers a rule that asks, but only if this rule applies to the tool too,
- * as a rule for `*` does.
+ * `read_file`. If a rule that asks applies to the tool too, such as a rule for `*`, a permission for the tool also
+ * answers this rule.
  */
 function readingRules(policy: Policy, tool: Subject): Applicable {
   const reading = applicableTo(policy, { name: READ_TOOL });
@@ -222,13 +222,12 @@ function readingRules(policy: Policy, tool: Subject): Applicable {
 }
 
 /**
- * Returns a function that takes the real path of a file or folder. The function returns whether the result of a tool
- * may contain this file or folder. Returns undefined instead if the result may contain all files, or if the tool's
- * effect is not `read`. The rules for the tool and the rules for `read_file` apply. `answered` says which rules that
- * ask are ignored:
+ * Returns a filter for the files and folders that the result of a tool may contain. The filter takes a real path. The
+ * rules for the tool and the rules for `read_file` apply. Returns undefined if the result may contain all files, or if
+ * the tool's effect is not `read`. `answered` determines which rules with the decision `ask` are ignored:
  *
  * - `none`: no rule is ignored.
- * - `tool`: rules about the tool are ignored, because a person has approved the call. Rules that ask only about
+ * - `tool`: rules that apply to the tool are ignored, because a person has approved the call. Rules that ask only about
  *   `read_file` still count, because the person was not asked about these files.
  * - `all`: all rules that ask are ignored, because a person who may approve calls has named the file or folder.
  */
@@ -266,16 +265,16 @@ export function resultFilter(
 }
 
 /**
- * Returns a function that takes the real path of a file. The function returns whether the rules for `read_file` allow
- * the model to get the file without approval. Returns undefined if the rules allow all files.
+ * Returns a filter for the files that the model may get without approval, according to the rules for `read_file`. The
+ * filter takes a real path. Returns undefined if the rules allow all files.
  */
 export function fileFilter(policy: Policy): ((file: string) => boolean) | undefined {
   return resultFilter(policy, { name: READ_TOOL, effect: 'read' }, 'none');
 }
 
 /**
- * Returns a function that takes the real path of a file or folder. The function returns whether all tools that read
- * files may read it without approval. Returns undefined if they may read all files.
+ * Returns a filter for the files and folders that all tools that read files may read without approval. The filter takes
+ * a real path. Returns undefined if these tools may read all files.
  */
 export function readFilter(policy: Policy): ((file: string) => boolean) | undefined {
   const filters = [READ_TOOL, ...FOLDER_TOOLS]
@@ -337,7 +336,7 @@ function isAbout(
 
 // Rules for paths, hosts and other calls
 
-/** What a pattern for one kind of target means. */
+/** How patterns match the names of one kind of target. */
 interface TargetKind {
   /** Compiles a pattern. Returns undefined if the pattern is invalid. */
   readonly matcher: (pattern: string) => ((name: string) => boolean) | undefined;
@@ -361,7 +360,7 @@ const HOSTS: TargetKind = {
 function verdict(applicable: Applicable, targets: readonly Target[]): Verdict | undefined {
   if (targets.length === 0) {
     // The call has no file or host that a pattern could match. To be safe, a rule with a pattern never allows such a
-    // call, but asks or denies as if it matched.
+    // call. If such a rule asks or denies, it counts as matching.
     const matches = (rule: PolicyRule): boolean => isWhole(rule) || rule.decision !== 'allow';
     return partVerdict(applicable, matches, () => false);
   }
@@ -449,7 +448,7 @@ function remembered<T>(make: (pattern: string) => T): (pattern: string) => T {
 }
 
 /**
- * Returns the path as it was given, and the path with symbolic links resolved if it differs. Both are relative to the
+ * Returns the path as it was given and, if it differs, the path with symbolic links resolved. Both are relative to the
  * workspace, or absolute if they are outside it.
  */
 function namesOf(root: string, file: string): string[] {

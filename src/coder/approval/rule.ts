@@ -7,7 +7,7 @@ export type ApprovalMode = z.infer<typeof ApprovalMode>;
 export const PolicyDecision = z.enum(['allow', 'ask', 'deny']);
 export type PolicyDecision = z.infer<typeof PolicyDecision>;
 
-/** A policy rule. The last rule that matches a call decides, except for permissions (verdict.ts). */
+/** A policy rule. The last rule that matches a call decides. For permissions, see verdict.ts. */
 export const PolicyRule = z.strictObject({
   tool: z
     .string()

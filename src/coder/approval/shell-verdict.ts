@@ -63,8 +63,8 @@ function withoutPatterns(applicable: Applicable): Applicable {
 }
 
 /**
- * Returns the decision about a command. If it is uncertain whether a rule matches, the rule counts as `ask`, and the
- * rules before it count too.
+ * Returns the decision about a command. If it is uncertain whether a rule matches, this rule counts as `ask`, and the
+ * decision of the earlier rules still counts.
  */
 function commandVerdict(
   applicable: Applicable,

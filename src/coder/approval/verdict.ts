@@ -2,16 +2,17 @@
  * The decision about one part of a call, such as a command of a line or a file of a patch, and how the decisions about
  * all parts are combined.
  *
- * Rules are built in or written by people. The last rule that matches decides. Permissions are added by people with
- * "Always allow". A permission counts only if no rule matches, or if the deciding rule asks and matches everything that
- * the permission allows. So a permission weakens neither a rule that denies nor a narrower rule that asks.
+ * Rules are built in or written by people. The last rule that matches decides. People add permissions with "Always
+ * allow". A permission decides if no rule matches. It also answers a rule that asks, if this rule matches everything
+ * that the permission allows. A permission never overrides a rule that denies. It also never overrides a rule that asks
+ * about only a part of what the permission allows.
  */
 import { matchesName } from '../files/glob-pattern.ts';
 import type { PolicyDecision, PolicyRule } from './rule.ts';
 
 export interface Verdict {
   readonly decision: PolicyDecision;
-  /** The reason in one line, for people. If the call is denied, the model gets the reason too. */
+  /** The reason in one line, for people and for the model. */
   readonly reason: string;
 }
 
@@ -31,8 +32,8 @@ export interface Applicable {
 }
 
 /**
- * Returns whether everything that the pattern of a permission allows also matches the pattern of a rule. Both patterns
- * match the same part of a call.
+ * Returns whether the pattern of a rule matches everything that the pattern of a permission matches. The result is used
+ * only if both patterns match the same part of a call.
  */
 type IsNarrower = (grant: string, rule: string) => boolean;
 
@@ -50,8 +51,8 @@ export function partVerdict(
 }
 
 /**
- * Returns the permission that gives the approval for which a rule asks. Returns undefined if there is no such
- * permission, or if the rule does not ask.
+ * Returns the permission that answers a rule that asks. Returns undefined if the rule does not ask, or if no permission
+ * answers it.
  */
 export function answerTo(
   rule: PolicyRule,
@@ -65,7 +66,7 @@ export function answerTo(
     const sameTools =
       names.includes(tool) ||
       rule.tool === tool ||
-      // The tool of a permission can end with `*`. A `?` of the rule would match this `*`, but not several characters.
+      // A permission may be for the tools `a__*`. The rule `a__?` matches this text, but not all of these tools.
       (!rule.tool.includes('?') && matchesName(rule.tool, tool));
     const samePattern =
       rule.pattern === undefined || (pattern !== undefined && isNarrower(pattern, rule.pattern));

@@ -3,7 +3,7 @@
  * work tree of this repository is the workspace. The workspace's own .git is never read or written, and need not exist.
  *
  * A checkpoint is a commit without parents under refs/checkpoints/ID, with a JSON message. So each checkpoint can be
- * removed separately. Git stores content that several checkpoints have in common only once.
+ * removed separately. If several checkpoints contain the same content, git stores this content once.
  *
  * A checkpoint does not contain these files, and restoring it does not touch them: files ignored by .gitignore, folders
  * such as node_modules, the data folder, files that are larger than MAX_FILE_BYTES or not readable, files whose names
@@ -244,8 +244,8 @@ async function prepare({ repository, workspace }: Place, dataFolder: string): Pr
 }
 
 /**
- * Updates the index for a new checkpoint: adds all its files, and removes all others. Also adds the files in `also`,
- * even if they are ignored. Returns the index as a tree, and the files that were skipped.
+ * Updates the index, so that it contains exactly the files of a new checkpoint. Also adds the files in `also`, even if
+ * they are ignored. Returns the index as a tree, and the files that were skipped.
  */
 async function stage(place: Place, also: readonly string[], signal: AbortSignal | undefined) {
   const ls = async (...args: string[]) =>

@@ -2,7 +2,7 @@
  * The built-in commands. The longer ones have their own files.
  *
  * /helpers and /skills do not list problems with the files of the user and the workspace, because every client can run
- * the commands. The person who runs the program gets a notice about each problem.
+ * these two commands. The person who runs the program gets a notice about each problem.
  */
 import type { Tool } from '../../agent/index.ts';
 import { compact, runScopeOf } from '../../agent/internal/index.ts';

@@ -1,7 +1,7 @@
 /**
- * The prompts of MCP servers as slash commands: `/SERVER:PROMPT first second`, or with names,
- * `/SERVER:PROMPT language=German text="Good morning"`. The last argument takes the rest of the line. If its value
- * starts with a quotation mark, the value ends at the closing quotation mark.
+ * The prompts of MCP servers as slash commands. The arguments are given by position, `/SERVER:PROMPT first second`, or
+ * by name, `/SERVER:PROMPT language=German text="Good morning"`. The last argument takes the rest of the line. If its
+ * value starts with a quotation mark, the value ends at the closing quotation mark.
  */
 import { reasonOf } from '../../base/index.ts';
 import type { McpPromptArgument } from '../../agent/index.ts';

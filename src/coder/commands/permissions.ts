@@ -1,4 +1,4 @@
-/** /permissions: lists and removes what is always allowed. */
+/** /permissions: lists and removes the permissions that people have added with "Always allow". */
 import { grantId, grantsIn, grantText, removeGrants } from '../approval/grants.ts';
 import type { PolicyRule } from '../approval/rule.ts';
 import { argument, CommandError, type CoderCommand, type CommandContext } from './command.ts';

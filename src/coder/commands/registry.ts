@@ -26,8 +26,8 @@ export function changingCommand(
 }
 
 /**
- * Returns the built-in command in a message, or why this command cannot run. Returns undefined if the message is not a
- * built-in command.
+ * Returns the built-in command in a message, or the reason why this command cannot run. Returns undefined if the
+ * message is not a built-in command.
  */
 export function builtInCommand({
   parts: [first],

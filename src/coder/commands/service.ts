@@ -1,9 +1,10 @@
 /**
  * Slash commands for clients: lists the commands and runs a command as a task.
  *
- * If a message from any client starts with a slash and the name of a command, this command is run. The output of the
- * command is the answer of the turn. If a command fails, the turn still completes, and the task still accepts messages.
- * The answer is then the reason for the failure in one line, which is also the `error` of the last event.
+ * If a message from any client starts with a slash and the name of a command, this command is run. If the command has
+ * `prompt` or `content`, the model gets it. The output of any other command is the answer of the turn. If such a
+ * command fails, the answer is the reason in one line, which is also the `error` of the last event. The turn still
+ * completes, and the task still accepts messages.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -76,18 +77,18 @@ export interface ReadMessage {
   readonly parts: (signal: AbortSignal, sender: MessageSender) => Promise<readonly ContentPart[]>;
 }
 
-/** The sender of a message. Which of the mentioned files are read depends on the sender. */
+/** The sender of a message. The sender determines which of the mentioned files are read. */
 export interface MessageSender {
   /** The state of the session. */
   readonly state: State;
   /** Whether the sender may approve calls. */
   readonly mayApprove: boolean;
-  /** Where the files are read. Default: the workspace on disk. */
+  /** The workspace from which the files are read. Default: the workspace on disk. */
   readonly files?: Workspace;
 }
 
 export type Commands = ReturnType<typeof createCommands>;
-/** What the APIs for clients need. */
+/** The functions that the APIs for clients use. */
 export type CommandService = Pick<Commands, 'list' | 'execute'>;
 
 interface CommandsOptions {
@@ -103,7 +104,10 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
   const told = new BoundedMap<true>(MAX_TOLD);
   let edition = 0;
 
-  /** Returns the workspace of a request, or undefined if the request does not specify one of several workspaces. */
+  /**
+   * Returns the workspace of a request. Returns undefined if the server has several workspaces and the request does not
+   * specify one of them.
+   */
   function placeOf({ contextId, workspace_path, mcpServers }: CommandPlace, call: Call) {
     const settings = defined({ workspace_path, mcpServers });
     return workspaces.placeFor(settings, sessionOwner(call, contextId));

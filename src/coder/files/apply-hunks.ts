@@ -1,9 +1,8 @@
 /**
  * Applies the hunks of a patch to a text. The lines of a hunk are searched for after the previous hunk and after the
- * hunk's own anchors. If several places match, a hunk for the end of the file is applied at the end, if its lines match
- * there. Any other hunk is applied at the place nearest to its line number, or at the first place if it has no line
- * number. If there is no exact match, white space at the ends of lines is ignored. Lines that the hunk keeps stay as
- * they are in the file.
+ * hunk's own anchors. If there is no exact match, white space at the ends of lines is ignored. If several places match,
+ * the place is chosen in this order: the end of the file, for a hunk that belongs there; the place nearest to the
+ * hunk's line number; the first place. Lines that the hunk keeps stay as they are in the file.
  */
 import { FileError } from './file-error.ts';
 import { explainMissing } from './explain-missing.ts';

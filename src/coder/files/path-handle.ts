@@ -2,8 +2,8 @@
  * A handle on a file or folder. On Linux, it stays valid when the path is renamed or replaced by a link.
  *
  * A path may lead to another file after it was checked and before it is opened. Therefore, on Linux a handle is a
- * descriptor that is opened with O_PATH. This follows links, but does not open devices or pipes. The real path of the
- * file is then read from /proc/self/fd/N, so that the caller can check it. All further work uses the descriptor:
+ * descriptor. Opening a path with O_PATH follows links, but does not open devices or pipes. The real path of the file
+ * is then read from /proc/self/fd/N, so that the caller can check it. All further work uses the descriptor:
  * /proc/self/fd/N is the file itself, and /proc/self/fd/N/name is a name in exactly this folder. So the file cannot be
  * replaced between the check and the use.
  *

@@ -15,7 +15,9 @@ const MAX_NAME_BYTES = 255;
 
 // oxlint-disable-next-line no-control-regex -- searches for control characters
 const CONTROL = /[\u0000-\u001f\u007f]/;
-/** Characters that change the direction of text. With them, the name of a program may look like that of a text file. */
+/**
+ * Characters that change the direction of text. They can make the name of a program look like the name of a text file.
+ */
 const BIDIRECTIONAL = /[\u202a-\u202e\u2066-\u2069]/;
 const INVISIBLE = /[\u00ad\u200b-\u200f\u2060-\u2064\u206a-\u206f\ufeff]/g;
 const WINDOWS_DEVICE = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
@@ -61,13 +63,13 @@ export function isOfSystem(path: string): boolean {
   return ['/proc', '/sys', '/dev'].some((folder) => isInside(folder, path));
 }
 
-/** Returns the name in the form in which the most lenient file system would compare it. */
+/** Normalizes a name. Names that some file system treats as equal, such as `.GIT` and `.git.`, get the same form. */
 function plain(name: string): string {
   const [base = ''] = name.normalize('NFKC').replace(INVISIBLE, '').split(':', 1);
   return trimEndOf(base, '. ').toLowerCase();
 }
 
-/** Returns a path with slashes in which each name has the form of `plain`. */
+/** Returns a path with slashes in which each name is normalized by `plain`. */
 export function comparable(way: string): string {
   return way.split('/').map(plain).join('/');
 }

@@ -36,7 +36,7 @@ export async function ripgrepFile(): Promise<string> {
   return rgPath;
 }
 
-/** Returns the home folder, in which ripgrep finds a person's own ignore file, or undefined if it is unknown. */
+/** Returns the home folder, or undefined if it is unknown. Ripgrep reads a person's own ignore file there. */
 function home(): string | undefined {
   try {
     return homeFolder();

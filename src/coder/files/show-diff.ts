@@ -1,6 +1,6 @@
 /**
- * The diff of a changed file, for people. Long content is truncated, with a note. If more than the content changes, the
- * diff starts with the header lines of git. They say that the file is moved or removed, or that its mode changes.
+ * The diff of a changed file, for people. Long content is truncated, with a note. If the file is moved or removed, or
+ * if its mode changes, the diff starts with git's header lines, which say so.
  */
 import { basename } from 'node:path';
 import { formatPatch, structuredPatch, type StructuredPatch } from 'diff';
@@ -59,8 +59,8 @@ interface Header extends Omit<StructuredPatch, 'hunks'> {
 }
 
 /**
- * Returns the header of a diff. If the file is moved, removed or executable, or if its mode changes, it has git's
- * extended form. Otherwise it has only the two names.
+ * Returns the header of a diff. It has git's extended form if the file is moved or removed, if its mode changes, or if
+ * a new file is executable. Otherwise it has only the two names.
  */
 function headerOf(
   change: Change,

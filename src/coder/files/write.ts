@@ -3,12 +3,12 @@
  *
  * First all new content is written to temporary files next to the old files and flushed to the disk. Most errors happen
  * in this step, before any file has changed. Then the temporary files are renamed, and the files that the changes
- * delete are removed. If one of these changes fails, the earlier changes are undone. If an undo fails too, the affected file keeps its new
- * content.
+ * delete are removed. If one of these changes fails, the earlier changes are undone. If an undo fails too, the change
+ * of this file remains.
  *
  * If there is an editor, new files and files that were read from the editor are written through the editor, after the
- * same checks. If the editor refuses to write a file, the change fails. Moved files are written to the disk, because an
- * editor cannot set their mode.
+ * same checks. If the editor refuses to write a file, the change fails. An editor cannot set the mode of a file, so
+ * files that are moved or whose mode is set are written to the disk.
  */
 import { randomBytes } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
@@ -344,8 +344,8 @@ function modeLike(mode: number, executable: boolean | undefined): number {
 }
 
 /**
- * Returns the mode of the file before and after the change. A mode is undefined if the file does not exist then. The
- * mode of a new file, unless it is the target of a move, does not take the user's umask into account.
+ * Returns the mode of the file before and after the change. A mode is undefined if the file does not exist then. For a
+ * new file that is not the target of a move, the user's umask is ignored.
  */
 export function modesOf({ before, after, executable, like }: Change) {
   const old = before && Number(before.stats.mode);

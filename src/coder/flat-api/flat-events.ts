@@ -70,7 +70,10 @@ export function flatEvents({ known, settings }: FlatEventsOptions) {
     return [...content, ...cited.map(citation), change];
   }
 
-  /** Collects the pages that are cited at the end of the turn. A prompt starts a new turn. */
+  /**
+   * Collects the pages that are cited at the end of the turn. A prompt starts a new turn, unless its message also
+   * answers a call.
+   */
   function notePage(fact: Fact): void {
     if (fact.kind === 'prompt' && !fact.besideAnswer) pages = new Map();
     if (fact.kind !== 'call') return;

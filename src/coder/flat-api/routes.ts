@@ -48,7 +48,9 @@ function jsonRoute(verb: JsonRoute['verb'], path: string, handle: JsonRoute['han
 }
 
 export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[] {
-  /** Returns a task for a list. The entry has no tools, because most tasks of a list have the same tools. */
+  /**
+   * Returns the metadata of a task for a list. It contains no tools, because most tasks of a list have the same tools.
+   */
   async function listed({ id, contextId, status }: Task, call: Call) {
     const model = await workspaces.modelNames.of(sessionOwner(call, contextId));
     return { id, contextId, taskState: status.state, model };

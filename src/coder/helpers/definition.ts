@@ -56,7 +56,7 @@ export interface Helpers {
 const FILES = { folder: 'helpers', what: 'helper', depth: 1, max: 50 } as const;
 const FIELDS = ['name', 'description', 'tools', 'model', 'url', 'key'];
 const NAME = /^[A-Za-z0-9][\w-]{0,63}$/;
-/** Names with a meaning of their own: the helper without a file, and the agent itself. */
+/** Reserved names: the name of the helper without a file, and the name of the agent itself. */
 const RESERVED: ReadonlySet<string> = new Set([DEFAULT_HELPER, 'coder']);
 const MAX_DESCRIPTION = 500;
 const MAX_TOOLS = 100;

@@ -1,12 +1,14 @@
 /**
  * The hooks in the settings: commands that run before and after a tool call, and at the end of a turn.
  *
- * A hook can only refuse. The policy is applied first. If the policy denies a call, no hook runs. If a call needs a
- * person's approval, it still needs the approval after the hooks. So a hook never allows more than the policy does.
+ * A hook can only refuse. The policy is applied first. If the policy denies a call, no hook runs. If the policy
+ * requires an approval, a person must still approve the call after the hooks. So a hook never allows more than the
+ * policy does.
  *
- * If a hook fails, the person who runs the program gets a notice, and the hook has no other effect. If a hook with
- * `required` fails, this also counts as a refusal. If a hook refuses before a call, the call fails. If it refuses after
- * a call, its reason is added to the result. If it refuses the end of a completed turn, the agent continues.
+ * If a hook refuses before a call, the call fails. If it refuses after a call, its reason is added to the result. If it
+ * refuses the end of a completed turn, the agent continues. If a hook fails, the person who runs the program gets a
+ * notice. The failure of a hook with `required` counts as a refusal. Any other failure has no effect on the call or the
+ * turn.
  */
 import {
   defined,
