@@ -240,6 +240,7 @@ function EventRow({ event, onReplay }: EventProps) {
   );
 }
 
+/** Maximum number of bytes in a dump. */
 const MAX_BYTES = 65_536;
 const PER_ROW = 16;
 
