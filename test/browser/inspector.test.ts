@@ -215,6 +215,8 @@ test('a card that leads elsewhere is tried only after the person agrees', { skip
 
 test('a hostile agent harms neither the page nor its reader', { skip }, async (t) => {
   const html = '<img src=x onerror=alert(1)><script>alert(2)</script>';
+  // Too many levels for JSON.stringify.
+  const nested = `${'['.repeat(9000)}${']'.repeat(9000)}`;
   const evil = await startPeer(t, ({ path, verb, body }, response) => {
     if (path.startsWith('/.well-known/jwks.json')) return void response.end('x'.repeat(2 ** 19));
     if (verb === 'GET') {
@@ -233,7 +235,11 @@ test('a hostile agent harms neither the page nor its reader', { skip }, async (t
       return void response.writeHead(302, { location: 'http://169.254.169.254/' }).end();
     }
     response.writeHead(200, { 'content-type': 'text/event-stream', 'x-html': '<b>bold</b>' });
-    response.write(`id: ${html}\ndata: ${JSON.stringify({ text: html })}\n\n`);
+    // One write, because the inspector reads no more after the first event.
+    response.write(
+      `id: ${html}\ndata: ${JSON.stringify({ text: html })}\n\n` +
+        `data: {"artifactUpdate":{"artifact":{"parts":${nested}}}}\n\n`,
+    );
     // An endless stream of large comments.
     const more = setInterval(() => response.write(`: ${'y'.repeat(200_000)}\n`), 5);
     response.on('close', () => clearInterval(more));
@@ -253,6 +259,8 @@ test('a hostile agent harms neither the page nor its reader', { skip }, async (t
   await page.getByText('✗ failed').waitFor();
   await page.locator('.events summary', { hasText: '<script>alert(2)</script>' }).first().waitFor();
   await page.getByText('x-html: <b>bold</b>').waitFor();
+  await page.locator('.events summary', { hasText: 'artifactUpdate' }).first().click();
+  await page.getByText('{"artifactUpdate":{"artifact":{"parts":[[[').first().waitFor();
   assert.deepEqual(trouble, []);
 });
 

@@ -1,6 +1,6 @@
 /**
- * Draws lines in a box, with a title in its top edge and key hints in its bottom edge: also a scrollable pane above the
- * text field, with complete thoughts, the complete output of a call, or a complete request.
+ * Draws lines in a box, with a title in its top edge and key hints in its bottom edge. The pane is such a box above the
+ * text field. It scrolls, and shows complete thoughts, the complete output of a call, or a complete request.
  */
 import {
   EMPTY,

@@ -1,6 +1,6 @@
 /** The short description of an event of a stream, for a list of events. */
 import { isObject } from '../../../base/index.ts';
-import { jsonIn } from '../server/json.ts';
+import { jsonIn, jsonOf } from '../server/json.ts';
 
 const MAX_NAME = 160;
 
@@ -26,6 +26,6 @@ function describe(data: string): string {
     typeof event['kind'] === 'string' ? [event['kind'], event] : [first?.[0] ?? '', first?.[1]];
   const status = isObject(inner) && isObject(inner['status']) ? inner['status'] : {};
   const artifact = isObject(inner) && isObject(inner['artifact']) ? inner['artifact'] : undefined;
-  const detail = artifact ? JSON.stringify(artifact['parts']) : status['state'];
+  const detail = artifact ? jsonOf(artifact['parts']) : status['state'];
   return `${kind} ${typeof detail === 'string' ? detail : ''}`;
 }

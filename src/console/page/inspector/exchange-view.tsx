@@ -6,7 +6,7 @@ import { nameOfEvent } from './event-name.ts';
 import type { RecordedExchange, RecordedEvent, ShownHeader } from './exchanges.ts';
 import type { Inspection } from './inspection.ts';
 import { PageButton, Radios } from '../parts/controls.tsx';
-import { jsonIn } from '../server/json.ts';
+import { jsonIn, jsonOf } from '../server/json.ts';
 import { EarlierEvents } from '../parts/lists.tsx';
 import { PageMessage } from '../parts/loading.tsx';
 import { durationOf } from '../parts/task-parts.tsx';
@@ -187,10 +187,9 @@ const TEXTS: Readonly<Record<Form, (content: Uint8Array<ArrayBuffer>) => string>
   bytes: hexDump,
 };
 
-/** Returns JSON with indentation, and any other text unchanged. */
+/** Returns JSON with indentation. Returns any other text, and JSON that is nested too deeply, unchanged. */
 function formatted(text: string): string {
-  const value = jsonIn(text);
-  return value === undefined ? text : JSON.stringify(value, null, 2);
+  return jsonOf(jsonIn(text), 2) ?? text;
 }
 
 /** Shows the events of a response. `count` changes with each event, so that the component is drawn again. */
@@ -241,6 +240,7 @@ function EventRow({ event, onReplay }: EventProps) {
   );
 }
 
+/** Maximum number of bytes in a dump. */
 const MAX_BYTES = 65_536;
 const PER_ROW = 16;
 

@@ -1,4 +1,4 @@
-/** What the sessions have in common that this page makes itself, and whose only client is this page. */
+/** The common part of the sessions that this page makes itself. The page is the only client of such a session. */
 import type { LiveClient, LiveRole } from '../../../live/client/index.ts';
 import type { ToolCallConfirmation } from '../../../protocol/development-tool/index.ts';
 import { A2AError, type Part } from '../../../protocol/index.ts';
