@@ -64,7 +64,11 @@ type Call = Omit<LanguageModelV4CallOptions, 'prompt'> & { prompt: Message[] };
 
 type Tool = NonNullable<Call['tools']>[number];
 
-/** Returns the options of a call. `search` is the vendor's own web search, if the model may use it. */
+/**
+ * Returns the options of a call. `search` is the vendor's own web search, if the model may use it.
+ *
+ * @internal
+ */
 export function callOptions(
   request: ModelRequest,
   abilities: Abilities,
@@ -106,7 +110,11 @@ function responseFormatOf({ outputSchema, json }: ModelRequest): Pick<Call, 'res
   return json === true ? { responseFormat: { type: 'json' } } : {};
 }
 
-/** Converts the options for specification version 3, which represents files differently. Omits tools of the vendor. */
+/**
+ * Converts the options for specification version 3, which represents files differently. Omits tools of the vendor.
+ *
+ * @internal
+ */
 export function callOptionsV3({ tools, ...call }: Call): LanguageModelV3CallOptions {
   const prompt = call.prompt.map((message): LanguageModelV3Message => {
     if (message.role === 'user') return { ...message, content: message.content.map(partV3) };

@@ -61,7 +61,11 @@ export interface McpUrl {
 /** The way to reach an MCP server: a command or a URL. */
 export type McpServerConfig = McpCommand | McpUrl;
 
-/** Loads the MCP client library. Only users of MCP servers have to install it. */
+/**
+ * Loads the MCP client library. Only users of MCP servers have to install it.
+ *
+ * @internal
+ */
 export function mcpLibrary() {
   return optionalPackage(
     '@modelcontextprotocol/client',
