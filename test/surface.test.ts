@@ -1,11 +1,14 @@
 // The package's public surface, read from the declaration files that the build emits for its entry points.
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { llmAgent } from '../src/agent.ts';
 import { serve, type A2AAgent } from '../src/server.ts';
 import { apiReports } from '../scripts/api-report.ts';
+import { importsOf } from '../scripts/imports.ts';
+import { LIBRARY_DEPENDENCIES, packageName } from '../scripts/packages/manifest.ts';
 import {
   commentOf,
   emittedSurface,
@@ -82,6 +85,23 @@ for (const entry of sources.keys()) {
     );
   });
 }
+
+test('the types need only packages that are installed with the library', () => {
+  const known = new Set([...LIBRARY_DEPENDENCIES, 'parley-a2a']);
+  const files = new Set([...sources.values()].map((source) => path.join(emitted, source)));
+  const others: string[] = [];
+  // A set also visits the files that are added during the loop.
+  for (const file of files) {
+    const declarations = file.replace(/(?:\.d)?\.[jt]s$/, '.d.ts');
+    for (const specifier of importsOf(declarations, readFileSync(declarations, 'utf8'))) {
+      if (specifier.startsWith('.')) files.add(path.join(path.dirname(file), specifier));
+      else if (!isBuiltin(specifier) && !known.has(packageName(specifier))) {
+        others.push(`${path.relative(emitted, declarations)} imports ${specifier}`);
+      }
+    }
+  }
+  assert.deepEqual(others, []);
+});
 
 test('every entry point of package.json is checked here', () => {
   const manifest: { exports: object } = JSON.parse(

@@ -66,8 +66,8 @@ export default defineCommand({
 });
 
 /**
- * Returns the server, which has the page and its API, and the function `linkAt`. `linkAt(url)` returns a new link to the page of the server, where
- * `url` is the server's address. The link works once.
+ * Returns the server, which has the page and its API, and the function `linkAt`. `linkAt(url)` returns a new link to the
+ * page, where `url` is the server's address. The link works once.
  */
 export function inspectorServer(target: AgentRelayOptions, logger: Logger) {
   const access = new LiveAccess({

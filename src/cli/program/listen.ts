@@ -1,5 +1,5 @@
 /**
- * Parses the address of a server, and listens on it. Also gRPC for the server commands. Its packages are loaded with the
+ * Parses the address of a server, and listens on it. Also has the flags of gRPC. The packages of gRPC are loaded with the
  * first gRPC request, so that servers start faster.
  */
 import { reasonOf, systemCode } from '../../base/index.ts';

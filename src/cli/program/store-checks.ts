@@ -18,10 +18,10 @@ const DAY_MS = 86_400_000;
 /** If a file that an earlier version created has more unused space than this, the check advises to rewrite the file. */
 const MUCH_FREE_BYTES = 100_000_000;
 
-/** Returns checks of the task stores in the data folder, without those of terminal sessions. */
+/** Checks the task stores in the data folder, without those of terminal sessions. */
 export function storeChecks(folder: string, retention: string | undefined): Finding[] {
   const { maxAgeMs, maxBytes } = { ...DEFAULT_RETENTION, ...parseRetention(retention) };
-  const checks: Finding[] = [];
+  const findings: Finding[] = [];
   for (const name of names(folder).slice(0, MAX_FILES)) {
     const file = path.join(folder, name);
     try {
@@ -42,7 +42,7 @@ export function storeChecks(folder: string, retention: string | undefined): Find
         ...deadLetterText(deadLetters, file),
       ];
       const text = parts.join('; ');
-      checks.push(
+      findings.push(
         !givesBack && freeBytes > MUCH_FREE_BYTES
           ? warning(
               `${text}. ${size(freeBytes)} of the file are unused, but the file does not shrink by itself: stop the server, and run sqlite3 ${file} 'PRAGMA auto_vacuum = 2; VACUUM'`,
@@ -51,13 +51,13 @@ export function storeChecks(folder: string, retention: string | undefined): Find
       );
     } catch (error) {
       const line = error instanceof StoreError ? storeErrorLine(error) : reasonOf(error);
-      checks.push(broken(line));
+      findings.push(broken(line));
     }
   }
-  return checks;
+  return findings;
 }
 
-/** Returns a check of a task store in PostgreSQL. */
+/** Checks a task store in PostgreSQL. */
 export async function postgresCheck(url: string, retention: string | undefined): Promise<Finding> {
   if (!isPostgresUrl(url)) {
     // The error does not repeat the value, which may contain a password.
