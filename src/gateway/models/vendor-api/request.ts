@@ -17,7 +17,10 @@ const HIGH_BUDGET = 16_384;
 
 /** How a request is converted. */
 export interface Conversion {
-  /** Whether to refuse what only providers with the client's API support. If false, it is ignored. */
+  /**
+   * Whether to refuse content that only providers with the client's API support. If false, such content is ignored or
+   * becomes a data part.
+   */
   readonly strict: boolean;
 }
 
@@ -63,7 +66,7 @@ export function readAt<Schema extends z.ZodType>(
   throw invalidField(path, why ?? 'invalid');
 }
 
-/** Returns the converted part. If it cannot be converted and need not be, returns the part of the request as data. */
+/** Returns the converted part. If the conversion fails and `strict` is false, returns `given` as a data part. */
 export function convertedOrData<Part>(
   given: object,
   strict: boolean,
