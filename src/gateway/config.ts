@@ -35,7 +35,7 @@ import {
 import { withImplied } from './models/implied.ts';
 import { type CheckedSettings, routesOf, surprisesIn } from './surprises.ts';
 import { TasksConfig } from './tasks/config.ts';
-import { integer } from './api/page.ts';
+import { integer } from './api/fields.ts';
 import { WebAddress } from './api/web-address.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { MAX_TIMER_MS } from '../../base/index.ts';
 import { REMOTE_LIMITS, type RemoteLimits } from '../../client/index.ts';
 import { budgetFields, withCurrency } from '../budgets/budget.ts';
-import { integer } from '../api/page.ts';
+import { integer } from '../api/fields.ts';
 import { WebAddress } from '../api/web-address.ts';
 
 const MAX_SIZE = 2 ** 31;

@@ -6,7 +6,7 @@ import { type Call, TaskState } from '../../protocol/index.ts';
 import { callWith, type RequestHandler } from '../../tasks/index.ts';
 import type { Agents } from './agents.ts';
 import type { Caller } from '../api/caller.ts';
-import { TrueOrFalse } from '../api/page.ts';
+import { TrueOrFalse } from '../api/fields.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 
 /** Maximum number of agents in one response. Each agent needs at least one query of the task store. */

@@ -4,7 +4,7 @@
  */
 import { defined } from '../../base/index.ts';
 import * as z from 'zod';
-import { TrueOrFalse } from '../api/page.ts';
+import { TrueOrFalse } from '../api/fields.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import type { Agents } from './agents.ts';
 import { AgentInput, AgentName } from './config.ts';

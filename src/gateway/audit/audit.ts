@@ -5,7 +5,7 @@
  */
 import * as z from 'zod';
 import type { MaybePromise } from '../../base/index.ts';
-import { DAY_MS } from '../api/page.ts';
+import { DAY_MS } from '../api/fields.ts';
 import { type Register, type Row, statement, type Steps } from '../register/register.ts';
 
 const KEPT_PER_WORKSPACE = 100_000;

@@ -1,6 +1,6 @@
 /** The HTTP route of the audit log. */
 import * as z from 'zod';
-import { Day, NameFilter, whole } from '../api/page.ts';
+import { Day, NameFilter, whole } from '../api/fields.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { type AuditLog, AuditRecord } from './audit.ts';
 

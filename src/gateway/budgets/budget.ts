@@ -1,6 +1,6 @@
 /** Budgets and their periods. Days and months are in UTC. */
 import * as z from 'zod';
-import { DAY_MS, integer } from '../api/page.ts';
+import { DAY_MS, integer } from '../api/fields.ts';
 
 const MAX_TOKENS = 1_000_000_000_000;
 /** Maximum amount. In billionths of the currency, it is still a safe integer. */

@@ -9,7 +9,7 @@
  *   }
  */
 import * as z from 'zod';
-import { integer } from '../api/page.ts';
+import { integer } from '../api/fields.ts';
 import { Budget, budgetFields, withCurrency } from './budget.ts';
 
 const MAX_NAMES = 10_000;

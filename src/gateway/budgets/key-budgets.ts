@@ -1,6 +1,6 @@
 /** Reads the budgets of keys from the register (the gateway's database). They are cached until the register changes. */
 import { andThen, type MaybePromise } from '../../base/index.ts';
-import type { PageQuery } from '../api/page.ts';
+import type { PageQuery } from '../api/fields.ts';
 import { type Register, statement } from '../register/register.ts';
 import { createRegisterCache } from '../register/register-cache.ts';
 import { Budget } from './budget.ts';

@@ -4,7 +4,7 @@
 import { isAlive } from '../../store/index.ts';
 import { REGISTER_LOCKS } from '../register/advisory-locks.ts';
 import { statement } from '../register/register.ts';
-import { added, CALLER, NUMBERS } from './counter-query.ts';
+import { added, CALLER, NUMBERS } from './shared-store.ts';
 
 const { counters: COUNTERS_LOCK, fold: FOLD_LOCK } = REGISTER_LOCKS;
 

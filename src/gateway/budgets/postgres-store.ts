@@ -12,7 +12,7 @@ import { A2AError } from '../../protocol/index.ts';
 import { jsonRows } from '../register/postgres-statement.ts';
 import type { PostgresRegister } from '../register/postgres-register.ts';
 import type { Row, Steps } from '../register/register.ts';
-import { foldUsage, sharedMethods, summed } from './counter-query.ts';
+import { foldUsage, sharedMethods, summed } from './shared-store.ts';
 import { type BudgetRefusal, type Grant, grantOf, type Limit } from './grant.ts';
 import { Counters, type StoredCounter } from './counters.ts';
 import { BUDGET_SQL as SQL } from './postgres-statements.ts';

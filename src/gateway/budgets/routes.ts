@@ -1,7 +1,7 @@
 /** The HTTP routes for the usage of keys and workspaces, and for the state of budgets. */
 import * as z from 'zod';
 import { ALL_WORKSPACES, askedWorkspace, needAllWorkspaces } from '../api/all-workspaces.ts';
-import { Day, NameFilter, NextOffset, PageQuery, whole } from '../api/page.ts';
+import { Day, NameFilter, NextOffset, PageQuery, whole } from '../api/fields.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { dayOf } from './budget.ts';

@@ -19,7 +19,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { andThen, createSlots, type MaybePromise, QueueFullError } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
-import { DAY_MS, type PageQuery } from '../api/page.ts';
+import { DAY_MS, type PageQuery } from '../api/fields.ts';
 import { isPostgresRegister } from '../register/postgres-register.ts';
 import type { Register } from '../register/register.ts';
 import { type Budget, dayOf, periodAt } from './budget.ts';

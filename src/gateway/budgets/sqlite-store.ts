@@ -8,7 +8,7 @@ import {
   statement,
   type Steps,
 } from '../register/register.ts';
-import { added, CALLER, countersOf, foldUsage, NUMBERS, sharedMethods } from './counter-query.ts';
+import { added, CALLER, countersOf, foldUsage, NUMBERS, sharedMethods } from './shared-store.ts';
 import { type BudgetRefusal, type Grant, grantOf } from './grant.ts';
 import {
   addTo,

@@ -1,6 +1,6 @@
 /** The state of a budget, in the API and inside the program: how much is spent and reserved. */
 import * as z from 'zod';
-import { NextOffset } from '../api/page.ts';
+import { NextOffset } from '../api/fields.ts';
 import { Budget } from './budget.ts';
 
 const Numbers = z.object({ tokens: z.int(), amount: z.number() });

@@ -1,5 +1,5 @@
 /** Lists the budgets of the JWT subjects of a workspace. The budgets are in the configuration. */
-import type { PageQuery } from '../api/page.ts';
+import type { PageQuery } from '../api/fields.ts';
 import { type Register, statement } from '../register/register.ts';
 import type { Budget } from './budget.ts';
 import { type BudgetsConfig, budgetOfSubject, hasBudgetOfOthers, namedSubjects } from './config.ts';

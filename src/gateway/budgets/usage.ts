@@ -1,6 +1,6 @@
 /** The types of queries for usage, and of the rows in the result. */
 import * as z from 'zod';
-import type { PageQuery } from '../api/page.ts';
+import type { PageQuery } from '../api/fields.ts';
 
 /**
  * The dimensions by which usage can be grouped, and their columns. `key` is the caller's key, or the subject of the JWT

@@ -16,7 +16,7 @@ import { ifMatch } from '../../http/index.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Register, Steps } from '../register/register.ts';
 import { createRegisterCache } from '../register/register-cache.ts';
-import type { OffsetPage, PageQuery } from '../api/page.ts';
+import type { OffsetPage, PageQuery } from '../api/fields.ts';
 import type { Audit } from '../audit/audit.ts';
 import {
   MAX_SLUG_CHARS,

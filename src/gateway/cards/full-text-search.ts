@@ -5,7 +5,7 @@
  * A small result is sorted. For a large result, the index of the sort column is scanned until the page is full. The
  * scan skips rows that do not match.
  */
-import { MAX_PAGE } from '../api/page.ts';
+import { MAX_PAGE } from '../api/fields.ts';
 import {
   arrayStatement,
   type NamedValues,

@@ -2,7 +2,7 @@
 import { A2AError } from '../../protocol/index.ts';
 import { ifNoneMatch } from '../../http/index.ts';
 import type { Caller } from '../api/caller.ts';
-import { PageQuery } from '../api/page.ts';
+import { PageQuery } from '../api/fields.ts';
 import { defineRoute, type GatewayRoute, type RouteAnswer } from '../api/route.ts';
 import { etagOf, type Cards } from './cards.ts';
 import {

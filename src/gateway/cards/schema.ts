@@ -1,6 +1,6 @@
 /** The schemas of model cards. A model card has a model's name, capabilities, price and providers. */
 import * as z from 'zod';
-import { pageOf, PageQuery } from '../api/page.ts';
+import { pageOf, PageQuery } from '../api/fields.ts';
 
 export const MAX_SLUG_CHARS = 128;
 const MAX_NAME_CHARS = 256;

@@ -13,7 +13,7 @@ import type { MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { consoleLogger, type Logger } from '../../tasks/index.ts';
 import { type Register, type Row, statement, type Steps } from '../register/register.ts';
-import type { PageQuery } from '../api/page.ts';
+import type { PageQuery } from '../api/fields.ts';
 import { parsed } from '../api/route.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Pepper } from './pepper.ts';

@@ -9,7 +9,7 @@ import * as z from 'zod';
 import { NO_STORE } from '../../http/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Caller, ApiScope } from '../api/caller.ts';
-import { TrueOrFalse, pageOf, PageQuery } from '../api/page.ts';
+import { TrueOrFalse, pageOf, PageQuery } from '../api/fields.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import type { Keys } from './keys.ts';
 import { Key, KeyChange, MadeKey, NewKey, Rotation } from './schema.ts';

@@ -1,7 +1,7 @@
 /** The schemas of API keys in requests and responses. */
 import * as z from 'zod';
 import { SCOPES } from '../api/caller.ts';
-import { integer } from '../api/page.ts';
+import { integer } from '../api/fields.ts';
 import { Budget } from '../budgets/budget.ts';
 
 const MAX_NAME_CHARS = 100;

@@ -8,6 +8,7 @@
  */
 import * as z from 'zod';
 import { Capability, CardRoute, modelLimits, Pricing, Slug } from '../cards/schema.ts';
+import { integer } from '../api/fields.ts';
 import { WebAddress } from '../api/web-address.ts';
 import { calledName } from './model-name.ts';
 
@@ -21,13 +22,12 @@ const ProviderName = z
     /^[a-z0-9][a-z0-9._-]{0,63}$/i,
     'at most 64 letters, digits and . _ -, starting with a letter or digit',
   );
-const whole = (min: number, max: number) => z.int().min(min).max(max);
-const Milliseconds = whole(1, MAX_MS);
+const Milliseconds = integer(1, MAX_MS);
 const ModelNames = z.array(ModelName).max(MAX_NAMES).optional();
 
 const Circuit = z
   .strictObject({
-    failures: whole(1, 1000)
+    failures: integer(1, 1000)
       .default(5)
       .describe(
         'Number of consecutive failed calls of a workspace that open the circuit for this workspace',
@@ -62,15 +62,15 @@ export const ProviderConfig = z
     idleTimeoutMs: Milliseconds.default(120_000).describe(
       'Timeout between two chunks of an answer',
     ),
-    usageWaitMs: whole(0, 60_000)
+    usageWaitMs: integer(0, 60_000)
       .default(10_000)
       .describe(
         'How long the gateway continues to read an answer after its caller has left, to learn the usage. 0: not at all. Not used with maxConcurrent',
       ),
-    attempts: whole(1, 10)
+    attempts: integer(1, 10)
       .default(2)
       .describe('Number of attempts before the next provider is tried'),
-    maxConcurrent: whole(1, 100_000)
+    maxConcurrent: integer(1, 100_000)
       .optional()
       .describe(
         'Maximum number of concurrent calls, shared fairly between workspaces. Further calls wait, or use another provider',

@@ -1,7 +1,7 @@
 /** The configuration of tasks: their expiry, the removal of expired tasks, and the retention of finished tasks. */
 import * as z from 'zod';
 import { DEFAULT_RETENTION, type Retention } from '../../tasks/index.ts';
-import { DAY_MS, integer } from '../api/page.ts';
+import { DAY_MS, integer } from '../api/fields.ts';
 
 /** Maximum value of each setting in seconds, except for `sweepSeconds`: one year. */
 const MAX_SECONDS = 366 * 24 * 3600;

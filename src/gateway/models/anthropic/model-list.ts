@@ -1,7 +1,7 @@
 /** The list of models in Anthropic's format, for clients that send `anthropic-version`. */
 import * as z from 'zod';
 import { A2AError } from '../../../protocol/index.ts';
-import { whole } from '../../api/page.ts';
+import { whole } from '../../api/fields.ts';
 import type { ListedModel } from '../catalogue.ts';
 
 const MAX_PAGE = 1000;

@@ -1,7 +1,7 @@
 /** The list of models in Google's format. */
 import * as z from 'zod';
 import { defined } from '../../../base/index.ts';
-import { whole } from '../../api/page.ts';
+import { whole } from '../../api/fields.ts';
 import type { ListedModel } from '../catalogue.ts';
 
 const MAX_PAGE = 1000;

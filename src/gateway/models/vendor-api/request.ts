@@ -18,8 +18,8 @@ const HIGH_BUDGET = 16_384;
 /** How a request is converted. */
 export interface Conversion {
   /**
-   * Whether to refuse fields and parts that only providers with the client's API support. If false, such fields are
-   * ignored, and such parts become data parts.
+   * Whether to refuse content that only providers with the client's API support. If false, such content is ignored or
+   * becomes a data part.
    */
   readonly strict: boolean;
 }
@@ -66,10 +66,7 @@ export function readAt<Schema extends z.ZodType>(
   throw invalidField(path, why ?? 'invalid');
 }
 
-/**
- * Returns the converted part. If the conversion fails, throws its error if `strict` is true, and otherwise returns the
- * part as data.
- */
+/** Returns the converted part. If the conversion fails and `strict` is false, returns `given` as a data part. */
 export function convertedOrData<Part>(
   given: object,
   strict: boolean,

@@ -48,8 +48,8 @@ export interface Exchange {
   readonly relay: Relay;
   /**
    * Converts the request. With `strict`, converts it for providers with another API, and throws if this is not possible.
-   * Otherwise converts what is needed to count the tokens. Then it does not throw if the request has content that only
-   * providers with the client's API support.
+   * Without `strict`, converts only what is needed to count the tokens, and accepts content that only providers with
+   * the client's API support.
    */
   request(strict: boolean): ModelRequest;
   /** Returns the complete response. The last chunk is `finish`. */

@@ -1,5 +1,6 @@
 /**
- * The statements that both budget stores use. They read the counters of budgets and the usage, and merge old usage.
+ * The statements and methods that both budget stores share. They read the counters of budgets and the usage, and merge
+ * old usage.
  */
 import { type Register, statement, type Steps } from '../register/register.ts';
 import { type Counter, grantOf, type Limit } from './grant.ts';

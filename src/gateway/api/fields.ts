@@ -1,6 +1,6 @@
 /**
- * Schemas that requests and the configuration share: whole numbers, and the pages and filters of lists. Lists are paged
- * with `limit` and `offset`. `total` is the number of items on all pages.
+ * Schemas of fields that requests, responses and the configuration share: whole numbers, days, and the pages and filters
+ * of lists. Lists are paged with `limit` and `offset`. `total` is the number of items on all pages.
  */
 import * as z from 'zod';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as z from 'zod';
-import { PageQuery } from './page.ts';
+import { PageQuery } from './fields.ts';
 
 test('a page is asked for in text, and has a size where nobody says one', () => {
   assert.deepEqual(PageQuery.parse({ limit: '7', offset: '010' }), { limit: 7, offset: 10 });
