@@ -3,7 +3,7 @@
  *
  * The client's answers are not trusted. Texts have a maximum length. Each request has a timeout, except the request
  * that waits for the end of a program. A client that does not answer in time gets no more requests in this turn,
- * because every further call would wait for the timeout too.
+ * because each of them would also wait for the timeout.
  */
 import {
   methods,
@@ -22,7 +22,7 @@ import {
 } from '../live/client/editor/index.ts';
 import type { Logger } from '../tasks/index.ts';
 
-/** Maximum length of a file's text, in characters. The agent does not edit larger files. */
+/** Maximum length of a text from the editor, in characters. If a text is longer, the file on disk is used. */
 const MAX_TEXT = 10 * 1024 * 1024;
 const TIMEOUT_MS = 15_000;
 /**
@@ -62,12 +62,12 @@ export function clientEditor(options: ClientEditorOptions) {
     // files is not used for files.
     files: fs?.readTextFile === true ? fileAccess(fs.writeTextFile === true) : undefined,
     terminals: hasTerminals === true ? { create } : undefined,
-    /** The id by which the client knows the session. It is set when the session is open. */
+    /** The id of the session in ACP. Empty until the session is open. */
     sessionId: '',
     get available(): boolean {
       return editor.sessionId !== '' && !isSilent && !signal.aborted;
     },
-    /** Allows requests again after the client has not answered one in time. */
+    /** Allows requests again after a timeout. */
     retry(): void {
       isSilent = false;
     },

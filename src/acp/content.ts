@@ -79,7 +79,10 @@ function file(content: FilePart['file']): Part {
   return { kind: 'file', file: content };
 }
 
-/** Returns a name for display: the path of a file, with the line range that an editor appends (`#L3:9`). */
+/**
+ * Returns a name for display. For a `file:` URI, this is the path with the line range that an editor appends (`#L3:9`).
+ * Any other URI is returned unchanged.
+ */
 function nameOf(uri: string): string {
   const path = pathOf(uri);
   return path === undefined ? uri : path + (URL.parse(uri)?.hash ?? '');

@@ -9,8 +9,8 @@
  *   DELETE  closes the connection.
  *
  * The SDK implements the transport, and creates one `Stream` of messages for each connection. This module limits the
- * number of connections and their idle time, and lets only the user who opened a connection use it. A lost connection
- * is not resumed. Instead, the client connects again, and continues with `session/load`.
+ * number of connections and their idle time. Only the user who opened a connection can use it. A lost connection is not
+ * resumed. Instead, the client connects again, and continues with `session/load`.
  */
 import type { Stream } from '@agentclientprotocol/sdk';
 import type { AcpServer } from '@agentclientprotocol/sdk/experimental/server';

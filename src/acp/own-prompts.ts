@@ -53,8 +53,8 @@ export class OwnPrompts {
   }
 
   /**
-   * Answers a question of the running turn. Resolves when the turn ends, or when another question waits for the
-   * client's next prompt as its answer.
+   * Answers a question of the running turn. Resolves when the turn ends. Also resolves when the turn asks a question
+   * that must be answered with a text. The client's next prompt is then the answer.
    */
   async answer(confirmation: ToolCallConfirmation): Promise<StopReason> {
     const sent = newSent(false);
@@ -74,7 +74,7 @@ export class OwnPrompts {
     if (sent) this.#begun.add(sent);
   }
 
-  /** Called when the turn has ended, or when a question waits for the client's next prompt as its answer. */
+  /** Called when the turn has ended, or has asked a question that the client's next prompt answers. */
   end(outcome: StopReason | Error): void {
     for (const { done } of this.#begun) settle(done, outcome);
     this.#begun.clear();

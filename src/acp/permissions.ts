@@ -75,7 +75,7 @@ export function permissionRequests(options: PermissionsOptions) {
         })
         .then(async ({ outcome }) => {
           if (open.get(id)?.withdrawal === withdrawal) open.delete(id);
-          // A dismissed dialog is not an answer, because another client may still answer.
+          // A dismissed dialog is not an answer. The question stays open, and another client may answer it.
           if (outcome.outcome !== 'selected') return;
           if (outcome.optionId === OPTION.words) return onWords(call);
           await session.confirm(confirmationOf(call, outcome.optionId));

@@ -43,7 +43,7 @@ const SET_MODEL = 'session/set_model';
 const INTERNAL = -32603;
 const NOT_FOUND = -32002;
 
-/** The parameters of session/new, session/load and session/resume. */
+/** The parameters of session/new, session/load and session/resume, with the name and the editor of the client. */
 export interface Wanted {
   /** The session to continue. Absent for a new session. */
   readonly sessionId?: string;
@@ -101,7 +101,10 @@ export interface AcpOptions {
   /** Parley's version, which the client may display. */
   readonly version: string;
   readonly logger: Logger;
-  /** Timeout for the client's answers to requests about files and terminals. */
+  /**
+   * Timeout of requests about files and terminals, in milliseconds. Requests for which the client may ask a person for
+   * consent have a longer timeout. Default: 15,000.
+   */
   readonly editorTimeoutMs?: number;
 }
 
@@ -135,7 +138,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
   const entered = new WeakSet<LiveSession>();
   let capabilities: ClientCapabilities = {};
   let clientName = '';
-  /** Runs requests one after the other, so that a session is not joined twice, or joined while it is being deleted. */
+  /** Runs requests one after another. Otherwise, a session could be joined twice, or joined while it is deleted. */
   const turns = new Turns();
 
   const answer: InitializeResponse = {
@@ -252,7 +255,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     return options.list({ ...(cwd && { cwd }), ...(cursor && { cursor }) });
   }
 
-  /** Makes the client leave a session, and deletes the session. Throws while one of its turns runs. */
+  /** Makes the client leave a session, and deletes the session. Throws if a turn of the session has not ended. */
   async function remove({ params: { sessionId } }: SessionRequest): Promise<void> {
     if (!options.remove) throw RequestError.methodNotFound(session.delete);
     const one = joined.get(sessionId);

@@ -61,8 +61,8 @@ export interface AcpSessionOptions {
   readonly session: LiveSession;
   readonly client: AgentContext;
   /**
-   * The client's editor. Commands may run in its terminals. `retry` is called when the client sends a prompt while no
-   * earlier turn may still be running.
+   * The client's editor. Commands may run in its terminals. `retry` is called when the client sends a prompt and all
+   * earlier turns of the client have ended.
    */
   readonly editor: Pick<ClientEditor, 'terminalOf' | 'retry'>;
   /** Whether to send the earlier conversation to the client. */
@@ -161,7 +161,7 @@ function acpSession(
         await show(fact);
         if (fact.kind === 'text') answer += fact.text;
         if (fact.kind === 'prompt' || fact.kind === 'call') answer = '';
-        // The text of `completed` usually repeats the answer. In this case, it is not sent.
+        // The text of a state such as `completed` is not sent if it repeats the answer.
         if (fact.kind !== 'state' || fact.text.trim() === answer.trim()) continue;
         await send(messageChunk(fact.text));
       }
@@ -211,7 +211,8 @@ function acpSession(
   }
 
   async function show(fact: Fact): Promise<void> {
-    // A quiet prompt is a command that sets a value from the client's menu. Nobody typed it, so its reply is not shown.
+    // A quiet prompt is a command that `choose` sends when a person selects a value in the client's menu. The person
+    // has not typed this command, so its reply is not shown.
     if (fact.kind === 'text' && prompts.quiet) {
       reply += fact.text;
       return;
@@ -287,7 +288,8 @@ function acpSession(
   }
 
   async function setChoice(id: ChoiceId, value: string): Promise<void> {
-    // The client already has the current value, from the response to session/new, session/load or session/resume.
+    // The client got the current values in the response to session/new, session/load or session/resume. The values in
+    // the history are older.
     if (history || value === '' || value === choices[id]) return;
     choices = { ...choices, [id]: value };
     await send([
@@ -361,16 +363,16 @@ function acpSession(
       if (call && isText && isOpen(requestId(call))) {
         return prompts.answer(confirmationOf(call, OPTION.words, { answer }));
       }
-      // After a timeout, the editor is not used until that turn has ended. While a prompt of the client is pending, or
-      // the task waits for an answer, that turn may still be running.
+      // After a timeout, the editor is not used for the rest of the turn. If no prompt of the client is pending, and
+      // the task does not wait for an answer, that turn has ended, so the editor may be used again.
       if (!prompts.isPending && !isInterrupted(taskState)) editor.retry();
       const { done } = await prompts.send(parts);
       return done;
     },
     cancel: () => prompts.cancel(),
     /**
-     * Sets the mode or the model for all clients. If a turn is running, the change takes effect after this turn. `field`
-     * is the name of the value in the client's request.
+     * Sets the mode or the model for all clients. If a turn is running, the change takes effect after this turn.
+     * `field` is the name of the value in the client's request.
      */
     async choose(configId: string, value: string, field: string): Promise<void> {
       const id = choiceId(configId);

@@ -16,7 +16,6 @@ import { serveAcp, type AcpAbout, type AcpOptions, type Wanted } from './serve.t
 const MAX_LINE_BYTES = 10 * 1024 * 1024;
 /** Number of unsent bytes at which writing pauses until the peer has read them. */
 const HIGH_WATER = 256 * 1024;
-/** The default value of `stallMs`. */
 const STALL_MS = 30_000;
 
 export function stdioStream(
@@ -32,7 +31,7 @@ export function stdioStream(
 type Enter = (clientName: string, editor?: Editor) => LiveSession;
 
 export interface AcpSocketOptions extends AcpAbout {
-  /** How long a peer may read nothing before it is disconnected. */
+  /** Time in milliseconds after which a peer that reads nothing is disconnected. Default: 30,000. */
   readonly stallMs?: number;
 }
 

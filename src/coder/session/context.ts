@@ -9,8 +9,9 @@
  * A quoted text part (approval/quoted.ts) has no mentions.
  *
  * Files in the parts of a message are added in the same way. Images, PDF documents and text are added with their
- * content. Of any other file, and of an image or document that is too large, only the name and the size are added. A
- * `file:` URI in the workspace is read. Other addresses are passed to the model, but never fetched.
+ * content. Of any other file, only the name, the kind and the size are added. The same applies to an image or document
+ * that is too large. A `file:` URI in the workspace is read. A file with any other URI is not fetched, and the model
+ * gets only the URI.
  *
  * The rules for `read_file` and `list_directory` apply to the files and folders of the workspace.
  */
@@ -43,7 +44,7 @@ const MAX_ENTRIES = 200;
 /** Maximum number of entries of a folder that are read. */
 const MAX_SCANNED = 10_000;
 
-/** The tools whose rules apply. */
+/** The tools whose policy rules apply to files and to folders. */
 const READ: Subject = { name: 'read_file', effect: 'read' };
 const LIST: Subject = { name: 'list_directory', effect: 'read' };
 
@@ -51,8 +52,8 @@ const LIST: Subject = { name: 'list_directory', effect: 'read' };
 export interface FileAccess {
   readonly policy: Policy;
   /**
-   * Whether the sender may approve calls. If true, a file is added even if a rule asks, because the sender has named
-   * the file.
+   * Whether the sender may approve calls. If true, a file is added even if a rule requires an approval, because the
+   * sender has named the file.
    */
   readonly mayApprove: boolean;
 }
@@ -132,7 +133,7 @@ function createCollector(
   const parts: ContentPart[] = [];
   const problems: string[] = [];
   const seen = new Set<string>();
-  /** The filters of the two tools. A filter is undefined if no rule protects anything. */
+  /** The filters of the two tools. A filter is undefined if no rule protects a file or folder from the tool. */
   const filters = new Map(
     [READ, LIST].map((tool) => [tool, resultFilter(policy, tool, mayApprove ? 'all' : 'none')]),
   );

@@ -18,7 +18,8 @@ const MAX_TOTAL_BYTES = 200 * 1024 * 1024;
 export function mcpFiles(dataFolder: string, failed: (error: unknown) => void): SaveMcpFile {
   const folder = path.join(dataFolder, 'mcp-files');
   return async ({ bytes, mediaType }) => {
-    // The names sort by time. Only the file extension comes from the server, and it is a plain word.
+    // A name begins with the time, so the order of the names is the order of time. Only the file extension comes from
+    // the server. It has only letters and digits.
     const type = /\/([a-z0-9]{1,8})$/.exec(mediaType)?.[1] ?? 'bin';
     const time = new Date().toISOString().replaceAll(/\D/g, '');
     const file = path.join(folder, `${time}-${randomBytes(4).toString('hex')}.${type}`);

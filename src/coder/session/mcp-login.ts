@@ -68,7 +68,7 @@ export function logOutOfMcpServer(options: LoggedServer): Promise<boolean> {
   return mcpLogins(options.name, addressed(options).url, options).remove();
 }
 
-/** Returns the settings of the server with its variables replaced. Throws if the server is a local program. */
+/** Returns the URL and the login settings of the server, with variables replaced. Throws if it is a local program. */
 function addressed({ server }: LoggedServer) {
   const { url, oauth } = expandVariables(server, process.env);
   if (url === undefined) throw new Error('it is a program, and needs no login');

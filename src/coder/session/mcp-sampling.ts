@@ -1,6 +1,6 @@
 /**
  * Lets an MCP server use the session's model. A person must approve each request, unless the approval mode or a rule
- * for `mcp_sampling__SERVER` decides. The tokens count as usage of the session.
+ * for `mcp_sampling__SERVER` allows or denies it. The tokens count as usage of the session.
  */
 import { samplingTool, type Model, type Tool } from '../../agent/index.ts';
 import { guarded, type GuardOptions } from '../approval/guard.ts';

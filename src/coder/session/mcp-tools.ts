@@ -83,7 +83,8 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions) {
   const { clients = {}, guardedFetch, timeoutMs = TIMEOUT_MS } = options;
   const all = [
     ...Object.entries(servers).map(([name, server]) => ({ name, server, own: true })),
-    // A rule that allows a server of the settings must not apply to a client's server with the same name.
+    // A client's server with the name of a server in the settings is left out. Otherwise, a rule that allows the server
+    // in the settings would also apply to the client's server.
     ...Object.entries(clients)
       .filter(([name]) => !Object.hasOwn(servers, name))
       .map(([name, server]) => ({ name, server, own: false })),
@@ -189,7 +190,10 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions) {
       sets.flatMap(({ name: server }) =>
         (prompts.get(server) ?? []).map((prompt) => ({ server, prompt })),
       ),
-    /** Waits until the prompts of the server are known, or the server is too slow or unavailable. Never rejects. */
+    /**
+     * Waits until the prompts of the server are known. Stops waiting after the timeout, or if the server is
+     * unavailable. Never rejects.
+     */
     async awaitPrompts(server: string): Promise<void> {
       const found = sets.find(({ name }) => name === server);
       if (!found || prompts.has(server)) return;
@@ -392,7 +396,7 @@ function configOf(name: string, server: McpServers[string], options: OpenOptions
   return { name, url, type, headers, fetch, authorization };
 }
 
-/** Returns a toolset for a server with invalid settings. Its requests fail with the error. */
+/** Returns a toolset for a server that cannot be used. Its requests fail with the error. */
 function unusable(name: string, error: unknown): McpToolset {
   const fail = () => Promise.reject(error instanceof Error ? error : new Error(reasonOf(error)));
   return {

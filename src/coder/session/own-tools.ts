@@ -1,7 +1,7 @@
 /**
- * The tools that depend on files of the user and of the workspace: `task` with its helpers, and `skill`. The files are
- * read again for each run, and for the list of skills in each model request. The reason is that the files and the trust
- * in the workspace may have changed.
+ * The tools that depend on files of the user and of the workspace: `task` with its helpers, and `skill`. The files and
+ * the trust in the workspace may change. So the files are read again for each run, and also for each model request,
+ * which contains the list of skills.
  */
 import type { Model, Tool, Toolset } from '../../agent/index.ts';
 import { guarded } from '../approval/guard.ts';

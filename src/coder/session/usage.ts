@@ -96,7 +96,7 @@ export function noteUsage(model: string): Callbacks {
   };
 }
 
-/** Adds the tokens that were used for a call of the session to the tokens that were recorded for this call before. */
+/** Adds tokens to the usage that is recorded for a call of the session. */
 export function noteCallUsage(
   state: MutableState,
   callId: string,

@@ -2,8 +2,8 @@
  * Determines the workspace of each session, and manages the open workspace agents.
  *
  * A client may specify a workspace in the settings of its first message. The workspace must be inside one of the roots
- * that the operator has configured. The session stores the workspace. A session without settings works in the only
- * root. If there are several roots, the client has to specify a workspace. A later message cannot change the settings,
+ * that the operator has configured. If there is only one root, it is the default. If there are several roots, the
+ * client has to specify a workspace. The session stores the workspace. A later message cannot change the settings,
  * because an approval could then be used to run the approved call in another workspace.
  *
  * A workspace agent stays open for the next turn. If too many agents are open, the least recently used idle agent is
@@ -51,8 +51,8 @@ export interface WorkspaceAgentsOptions extends CommonOptions {
   /** The initial approval mode. Default: the mode in the settings, or `ask`. */
   readonly mode?: ApprovalMode;
   /**
-   * The most permissive mode that sessions may select. Default: auto-edit, or yolo if clients may turn off approvals or
-   * the initial mode is yolo.
+   * The most permissive mode that sessions may select. Default: yolo if clients may turn off approvals, or if the
+   * initial mode is yolo. Otherwise auto-edit.
    */
   readonly loosest?: ApprovalMode;
   readonly sandbox?: boolean;

@@ -51,13 +51,13 @@ export type Hook = z.infer<typeof HookFields>;
 const MAX_HOOKS = 50;
 const Hooks = z.strictObject({
   beforeTool: list(HookFields, MAX_HOOKS).describe(
-    'Before a tool call, after the policy, and before a person is asked.',
+    'Hooks before a tool call. They run after the policy was checked, and before a person is asked.',
   ),
   afterTool: list(HookFields, MAX_HOOKS).describe(
-    'After a tool call. With exit code 2, the model also gets the standard error.',
+    'Hooks after a tool call. With exit code 2, the model also gets the standard error.',
   ),
   afterTurn: list(HookFields.omit({ tool: true }), MAX_HOOKS).describe(
-    'When the agent has finished. With exit code 2, the agent continues, and gets the standard error as its next task.',
+    'Hooks at the end of a turn. With exit code 2 after a completed turn, the agent continues, and gets the standard error as its next task.',
   ),
 });
 
@@ -80,12 +80,12 @@ const Notify = z.strictObject({
     )
     .optional()
     .describe(
-      'Headers of the posts. Each header is set to the content of an environment variable, whose name is given here. The name starts with PARLEY_, because commands of the agent do not get such variables.',
+      'Headers of the posts: the name of each header, and the name of the environment variable that contains its value. The name of the variable must start with PARLEY_, because commands of the agent do not get such variables.',
     ),
   events: z
     .array(z.enum(['needs-you', 'done', 'failed']))
     .optional()
-    .describe('What is posted. By default, everything.'),
+    .describe('The events that are posted. By default, all events.'),
   details: Flag.describe(
     'Also post the title of a call, which contains file names and commands. Default: false.',
   ),
@@ -186,7 +186,7 @@ export const Settings = z.strictObject({
   theme: text(64).optional().describe('Terminal colours: dark, light or none.'),
   limits: Limits.optional().describe('Limits of a session.'),
   notify: Notify.optional().describe(
-    "How you are told that the agent needs you, or that a turn has ended. Only in the user's own settings; ignored in a workspace.",
+    "Notifications that the agent needs you, or that a turn has ended. Only in the user's own settings; ignored in a workspace.",
   ),
 });
 export type Settings = z.infer<typeof Settings>;

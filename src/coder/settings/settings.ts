@@ -160,9 +160,9 @@ interface ParsedSettings {
 const NO_PERMISSION: PolicyRule = { tool: '*', decision: 'allow', workspace: '' };
 
 /**
- * Parses the text of a settings file. `file` is used in error messages. An invalid permission is ignored, because
- * "Always allow" of an earlier version may have saved it, and it must not stop the program. Any other invalid rule is
- * an error, because it may be meant to deny something.
+ * Parses the text of a settings file. `file` is used in error messages. An invalid permission is ignored and does not
+ * stop the program, because an earlier version may have saved it for "Always allow". Any other invalid rule is an
+ * error, because it may be meant to deny something.
  */
 export function parseSettings(file: string, text: string): ParsedSettings {
   const json = parsed(file, text);

@@ -153,8 +153,8 @@ function setsOptions(words: readonly Word[]): boolean {
 }
 
 /**
- * Returns whether a call of `test` evaluates no subscript of an array. For this, no expansion may become the operator
- * `-v`, and no operand of `-v` or `-R` may be an array element.
+ * Returns false if a call of `test` could evaluate the subscript of an array. It could if an expansion becomes the
+ * operator `-v`, or if the operand of `-v` or `-R` is an array element.
  */
 function isClearTest(words: readonly Word[]): boolean {
   return words.every((word, index) => {

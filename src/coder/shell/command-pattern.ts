@@ -5,8 +5,8 @@
  *   npm run * $       npm run, followed by exactly one word
  *   rm                every rm command
  *
- * `*` matches any single word, and in a rule that allows, any word except an option. `$` at the end means that no more
- * words follow.
+ * `*` matches any single word. In a rule that allows, this word must not be an option. `$` at the end means that no
+ * more words follow.
  *
  * A rule that allows a command must match strictly (`covers`): the command starts with exactly these words and assigns
  * no variables. For the commands in prefixes.ts, the words that `*` matches and the further words are checked too. For
@@ -54,7 +54,7 @@ function isAny(word: Word): boolean {
 export function covers(pattern: Pattern, command: SimpleCommand, root: string): boolean {
   if (!startsWith(pattern, command)) return false;
   const { words } = pattern;
-  // The pattern `git * main` starts with no prefix, but the command `git diff main` does.
+  // The pattern `git * main` starts with none of the prefixes. The command `git diff main` starts with `git diff`.
   const prefix = prefixOf(words) ?? (words.some(isAny) ? prefixOf(command.words) : undefined);
   if (!prefix) return true;
   // The words of the command that the pattern does not contain.
@@ -67,10 +67,10 @@ export function covers(pattern: Pattern, command: SimpleCommand, root: string): 
   }
   if (!names.every(({ text }) => PLAIN_WORD.test(text))) return false;
   if (names.length === 0 && further.length === 0) return true;
-  // `yarn run NAME` runs any program if there is no script with this name.
+  // If there is no script with this name, `yarn run NAME` can run any program.
   if (prefix.words[0] === 'yarn' && !isScript(prefix, command, root)) return false;
   if (further.length === 0) return true;
-  // Other options are harmless after `--`.
+  // If the pattern contains `--`, the further words follow it, and other options are harmless.
   const end = words.filter(({ text }) => text === '--').slice(0, 1);
   return areHarmless(prefix.further, [...end, ...further], root);
 }

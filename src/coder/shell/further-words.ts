@@ -1,6 +1,6 @@
 /**
- * A rule such as `npm test` contains only the first words of a command. This file checks the words that follow them. A
- * rule that allows commands does not match a command with a word that is not known to be harmless, for example:
+ * A rule such as `npm test` contains only the first words of a command. This file checks the words that follow. A rule
+ * that allows commands matches only if each of these words is known to be harmless. It does not match these commands:
  *
  *   npm test --script-shell=./x         an option that is not in the list of the command (prefixes.ts)
  *   git log --output=/home/ann/.bashrc  the same
@@ -21,7 +21,7 @@ export type FurtherWords = (words: readonly string[]) => readonly string[] | und
 export interface HarmlessOptions extends KnownOptions {
   /** The options whose value may be any text. Other values must match VALUE. */
   readonly texts?: readonly string[];
-  /** What the first operand must match, for programs that may take it for a subcommand. */
+  /** The pattern that the first operand must match. It excludes harmful operands, such as some subcommands. */
   readonly first?: RegExp;
   /** Words that may be a subcommand at any position. A command with such a word is not harmless. */
   readonly refused?: readonly string[];
@@ -29,12 +29,15 @@ export interface HarmlessOptions extends KnownOptions {
   readonly scopes?: boolean;
 }
 
-/** The value of an option. The characters have no special meaning in a shell, because scripts get the value too. */
+/**
+ * The value of an option. Apart from single spaces, it has no characters with a special meaning in a shell, because
+ * scripts may get the value too.
+ */
 const VALUE = /^[\w.@](?:[\w.,:%+@/-]| (?=\w))*$/;
 /**
- * A path, a name or a pattern for file names. Only the last part may contain a pattern, because a program or a shell
- * may follow links in folders that match. An exception is `**` as a whole part. A last part with a pattern does not
- * start with `.` or `{`, so that it cannot become `..`.
+ * A path, a name or a pattern for file names. Only the last part of a path may contain wildcards, because a program or
+ * a shell may follow links in folders that match. An exception is `**` as a whole part. A last part with wildcards does
+ * not start with `.` or `{`, so that it cannot become `..`.
  */
 const OPERAND =
   /^(?=[\w.*?[])(?:(?:\*\*|[\w.@+,-](?:[\w.@+,-]| (?=\w))*)\/)*(?:[\w.@+,:-](?:[\w.@+,:-]| (?=\w))*|[\w*?[][\w.@+,:*?[\]{}-]*)?$/;
@@ -46,7 +49,8 @@ const PATH_PATTERN = /^[^*?[{]*\/|\.\w+$/;
 /** Returns whether a rule for the first words of a command also matches these further words. */
 export function areHarmless(read: FurtherWords, further: readonly Word[], root: string): boolean {
   const patterns = further.filter(({ literal }) => !literal);
-  // A pattern may become several words. Only the first one can be the value of an option.
+  // The shell may expand a pattern to several words, of which only the first can be the value of an option. So a
+  // pattern counts as two words.
   const words = further.flatMap(({ text, literal }) => (literal ? [text] : [text, text]));
   const files = patterns.every(isPattern) ? read(words) : undefined;
   if (!files) return false;
@@ -61,8 +65,8 @@ function isPattern({ text }: Word): boolean {
 }
 
 /**
- * Returns the reader for a command with these options. `behind` are the options after `--` of the program that the
- * command starts. Without `behind`, only operands may follow `--`.
+ * Returns the reader for a command with these options. If the command starts another program, `behind` are the options
+ * of that program, which follow `--`. Without `behind`, only operands may follow `--`.
  */
 export function harmless(known: HarmlessOptions, behind?: HarmlessOptions): FurtherWords {
   return (words) => {

@@ -2,7 +2,7 @@
  * The environment in which git only reads. A repository can make git run programs. Variables switch off most of
  * them: hooks, the file system monitor, pagers, signature checks, fetching missing objects. A few cannot be switched
  * off this way: filters, external diffs, textconv, and the configuration of submodules. Therefore the configuration is
- * read first. If the repository has a setting that is not known to be harmless, the command needs approval.
+ * read first. If the repository has a setting that is not in HARMLESS, the command needs approval.
  */
 import { execFile } from 'node:child_process';
 import { lstatSync, readdirSync } from 'node:fs';
@@ -53,8 +53,9 @@ const RUNS_PROGRAM = /^diff\.(?:external$|.*\.(?:command|textconv)$)/s;
 const FILTER = /^(filter\..*)\.(?:clean|smudge|process|required)$/s;
 
 /**
- * Returns the environment for git, or undefined if git could run a program or read a repository outside the workspace.
- * `comparesFiles` is true if the command compares files of the workspace with the repository. Throws if git fails.
+ * Returns the environment for git. Returns undefined if git could run a program, or could read a repository outside the
+ * workspace. `comparesFiles` is true if the command compares files of the workspace with the repository. Throws if git
+ * fails.
  */
 export async function gitEnvironment(
   base: Readonly<Record<string, string>>,

@@ -55,7 +55,7 @@ const HARMLESS_TARGET = new Set(['/dev/null', '/dev/stdout', '/dev/stderr']);
 
 /** The results so far. */
 interface Found {
-  /** If true, the commands that other commands run (such as `sudo` and `bash -c`) are left out. */
+  /** If true, a command that another command runs is left out, for example `rm` in `sudo rm`. */
   readonly shallow: boolean;
   readonly commands: SimpleCommand[];
   readonly writes: string[];

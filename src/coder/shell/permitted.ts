@@ -86,7 +86,7 @@ const FILTERS: Readonly<Record<string, KnownOptions>> = {
   fgrep: GREP,
 };
 
-/** A path in a folder whose files may be the input or belong to a process. */
+/** A path that contains /dev or /proc. A file there may be the standard input, or may belong to a process. */
 const SYSTEM_FILE = /\/(?:dev|proc)(?:\/|$)/;
 
 /** Returns whether the command only filters its input, so that the input cannot change what the command does. */

@@ -1,6 +1,6 @@
 /**
- * The first words of commands that may be allowed with any further words, and the further options that are harmless.
- * `*` stands for the name of a script in package.json.
+ * The first words of commands for which a rule may allow further words, and the options that are harmless among the
+ * further words. `*` stands for the name of a script in package.json.
  *
  * Both lists are closed. The list of first words contains no program whose further words are another command or code,
  * such as interpreters, shells, sudo, env, xargs, npx, make (`--eval`), go (`-exec`), rg (`--pre`) and find. The list
@@ -20,7 +20,7 @@ import {
 } from './further-words.ts';
 import { wordsIn } from './read-options.ts';
 
-/** Options with the same meaning in most programs for tests and checks. A script may run any of them. */
+/** Options with the same meaning in most programs for tests and checks. A script may run any such program. */
 const SCRIPT = {
   long: `--watch --verbose --silent --quiet --bail --coverage --check --version --help -v -h -t: --grep:
     --testNamePattern: --test-name-pattern:`,
@@ -59,7 +59,7 @@ const RUFF: HarmlessOptions = {
     --line-length: --target-version: --output-format:`,
 };
 
-/** The further words of commands that start with one of these prefixes, which are separated by commas. */
+/** Each key is a list of prefixes, separated by commas. The value checks the further words of their commands. */
 const PREFIXES: Readonly<Record<string, FurtherWords>> = {
   'npm test, npm run *, npm run-script *': npm,
   'pnpm test, pnpm run *, yarn test, yarn run *': harmless(SCRIPT, SCRIPT),

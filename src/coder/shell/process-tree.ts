@@ -133,7 +133,7 @@ function statOf(pid: number): string[] {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
-/** Returns whether the process of these fields is gone, or a zombie that its parent has not waited for. */
+/** Returns whether the process with these fields has ended. A zombie counts as ended. */
 function hasEnded([state]: readonly string[]): boolean {
   return !state || state === 'Z' || state === 'X';
 }

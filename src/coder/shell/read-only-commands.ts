@@ -37,8 +37,8 @@ const PLAIN = /^(?:[\w ./:=,+@%^|-]|(?<=[\w^])~)*$/;
 const ASCII = /^[ -~]*$/;
 
 /**
- * Commands that print a version. To print it, these programs read nothing in the workspace, unlike npm, yarn, go or
- * rustc.
+ * Commands that print a version. Unlike npm, yarn, go and rustc, these programs print it without reading anything in
+ * the workspace.
  */
 const VERSIONS = new Set([
   ...wordsIn('node python python3 ruby perl gcc clang make cmake git').map(

@@ -1,7 +1,8 @@
 /**
  * The git commands that only read the repository. A command with an option that is not listed here is not accepted:
  * `--output` writes a file, `--ext-diff`, `--textconv` and `--show-signature` run programs, and `--no-index` reads
- * files outside the repository. git-settings.ts checks which programs the configuration of a repository could run.
+ * files outside the repository. git-settings.ts checks whether the configuration of a repository could make git run a
+ * program.
  */
 import { readOptions, setOf, type GivenOption, type KnownOptions } from './read-options.ts';
 
@@ -77,8 +78,8 @@ export function gitReading(args: readonly string[]): GitReading | undefined {
 }
 
 /**
- * Returns whether git runs no program because of this value. `%G` in a format and the sort key `signature` verify
- * signatures with gpg, and `%(describe)` starts another git command.
+ * Returns false if the value of the option could make git run a program. `%G` in a format and the sort key `signature`
+ * verify signatures with gpg, and `%(describe)` starts another git command.
  */
 function isHarmless({ name, value }: GivenOption): boolean {
   if (value === undefined) return true;

@@ -30,7 +30,8 @@ export interface ReadOnlyLineOptions {
 const SYSTEM_FOLDERS = ['/usr/local/bin', '/usr/bin', '/bin', '/opt/homebrew/bin'];
 const BUILTINS = new Set(['pwd']);
 /**
- * The variables that are passed on. Other variables, such as RIPGREP_CONFIG_PATH, can make a program run another one.
+ * The variables that are passed on. Other variables, such as RIPGREP_CONFIG_PATH, can make a program run another
+ * program.
  */
 const PASSED =
   /^(?:HOME|XDG_CONFIG_HOME|USER|LOGNAME|LANG|LC_\w+|TZ|TERM|NO_COLOR|CI|PAGER|TMPDIR)$/;

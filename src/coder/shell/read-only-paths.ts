@@ -91,7 +91,10 @@ export function readOnlyPaths(root: string, nested: readonly string[]): ReadOnly
   const links = new Set<string>();
   const mayCreate = isWritable(root);
 
-  /** Adds a path, and returns it. Returns undefined for a path that cannot or need not be protected. */
+  /**
+   * Protects a path, and returns the protected path. This is the target of a link, or the parent folder of a file if
+   * the parent folder is missing. Returns undefined if nothing is protected, for example outside the workspace.
+   */
   function protect(named: string): string | undefined {
     const folder = path.dirname(named);
     const file = path.join(resolved(folder), path.basename(named));
@@ -105,7 +108,7 @@ export function readOnlyPaths(root: string, nested: readonly string[]): ReadOnly
       return protect(path.resolve(path.dirname(file), readlinkSync(file)));
     }
     if (!isInside(root, file) || file === root) return undefined;
-    // If the parent folder is missing too, commands must not create the parent folder.
+    // If the parent folder is missing too, the parent folder must not be created.
     if (!stats && !statsOf(path.dirname(file))?.isDirectory()) return protect(path.dirname(file));
     if (!stats && !mayCreate) return undefined;
     (stats ? existing : absent).add(file);
@@ -126,7 +129,7 @@ export function readOnlyPaths(root: string, nested: readonly string[]): ReadOnly
     }
   }
   if (!isRepository(path.join(root, '.git'))) protect(path.join(root, 'HEAD'));
-  // What is inside a read-only folder is already protected by this folder.
+  // A read-only folder also protects its content.
   const isUncovered = (file: string) =>
     ![...foldersBetween(root, file), file].some((each) => existing.has(each));
   return {
@@ -178,7 +181,10 @@ function namedByGit(folder: string): string[] {
   return found;
 }
 
-/** Returns the links among a folder of hooks and its files. They may lead to files in the workspace. */
+/**
+ * Returns the symbolic links in a folder of hooks, and the folder itself if it is a link. The links may lead to files
+ * in the workspace.
+ */
 function linksOf(hooks: string): string[] {
   const folder = statsOf(hooks)?.isSymbolicLink() ? [hooks] : [];
   try {
@@ -192,8 +198,8 @@ function linksOf(hooks: string): string[] {
 }
 
 /**
- * Returns the files and folders that a configuration file and the files that it includes name. `folder` contains the
- * files of the repository. `seen` are the configuration files that were read before.
+ * Returns the files and folders that are named in a configuration file or in the files that it includes. `folder`
+ * contains the files of the repository. `seen` are the configuration files that were read before.
  */
 function namedByConfig(file: string, folder: string, seen: Set<string>): string[] {
   if (seen.has(file) || seen.size >= MAX_CONFIGS) return [];

@@ -32,7 +32,7 @@ export interface ReadOptions {
   /** The words that are neither options nor values of options. */
   readonly operands: readonly string[];
   readonly given: readonly GivenOption[];
-  /** Those of the values that are words of their own, as in `-o value`. */
+  /** The values that are words of their own, as in `-o value`. */
   readonly separate: readonly string[];
 }
 
@@ -47,8 +47,8 @@ export function setOf(text: string): ReadonlySet<string> {
 }
 
 /**
- * Returns the options in a word that starts with `-`, or undefined if an option is unknown or must not have a value.
- * `next` is the word after it, or undefined at the end of the command.
+ * Returns the options in a word that starts with `-`. Returns undefined if an option is unknown, or has a value that it
+ * does not take. `next` is the word after `word`, or undefined at the end of the command.
  */
 type OptionReader = (word: string, next: string | undefined) => GivenOption[] | undefined;
 
@@ -94,8 +94,8 @@ function createReader({ short = '', long = '' }: KnownOptions): OptionReader {
 }
 
 /**
- * Returns the options and operands of a command. Returns undefined if an option is unknown, lacks its value or must not
- * have one. Also returns undefined if a value in `separate` or a word after `--` starts with `-`.
+ * Returns the options and operands of a command. Returns undefined if an option is unknown, lacks its value, or has a
+ * value that it does not take. Also returns undefined if a value in `separate` or a word after `--` starts with `-`.
  */
 export function readOptions(args: readonly string[], known: KnownOptions): ReadOptions | undefined {
   const optionsIn = optionReader(known);

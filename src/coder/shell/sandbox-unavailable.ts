@@ -1,7 +1,7 @@
 /** Thrown if the sandbox cannot be used on this system or for this workspace. */
 export class SandboxUnavailable extends Error {
   override readonly name = 'SandboxUnavailable';
-  /** The problem and what to do about it, for a person who has not asked for a sandbox. */
+  /** The message for a person who has not asked for a sandbox: the problem, and its fix if there is one. */
   readonly ifWanted: string;
 
   /** `fix` is undefined if nothing can be done about the problem. */

@@ -30,8 +30,8 @@ export interface ShellOptions {
    */
   readonly environment?: NodeJS.ProcessEnv;
   /**
-   * The path of the shell program, if a person types the commands themselves. Its commands get the whole environment,
-   * with Parley's secrets. By default, commands run in bash, or in sh if there is no bash, without these secrets.
+   * The path of the shell program for commands that a person types. These commands get the whole environment, with
+   * Parley's secrets. By default, commands run in bash, or in sh if there is no bash, without these secrets.
    */
   readonly personal?: string | undefined;
   /** Starts a program. Tests replace this function to run programs without a terminal. */
@@ -103,7 +103,7 @@ export function openShell(options: ShellOptions) {
   const start = options.launch ?? launch;
   const inherited = options.environment ?? process.env;
   const { personal } = options;
-  // The variables are read for each command, because `hideVariables` may have hidden more variables since the last one.
+  // The variables are read for each command, because `hideVariables` may have hidden more variables in the meantime.
   const environment = () =>
     personal ? personEnvironment(inherited) : commandEnvironment(inherited);
   const program = findShell(environment()['PATH'] ?? '');
@@ -243,8 +243,9 @@ export function openShell(options: ShellOptions) {
   return {
     run,
     /**
-     * Returns the environment in which the command can run without approval, because it only reads files of the
-     * workspace for which `shows` returns true. Returns undefined if the command needs approval. See read-only-line.ts.
+     * Returns undefined if the command needs approval. It needs no approval if it only reads files of the workspace,
+     * and `shows` returns true for each of them. In this case, returns the environment in which the command must run.
+     * See read-only-line.ts.
      */
     readOnly: (command: string, shows: ReadOnlyLineOptions['shows']) =>
       readOnlyEnvironment(command, { root: options.cwd, environment: environment(), shows }),

@@ -12,7 +12,7 @@ const WILDCARD = /[*?[{]/;
  * returns whether the file with this real path may be read. By default, all files may be read.
  */
 export function mayRead(word: string, root: string, shows?: (file: string) => boolean): boolean {
-  // After a link to a folder, `..` is the parent of the target and not the folder of the link.
+  // `..` is refused: after a link to a folder, it is the parent of the target and not the folder of the link.
   if (word.split('/').includes('..')) return false;
   const file = path.resolve(root, word);
   const real = realOf(file);
@@ -56,7 +56,7 @@ function isMissing(file: string, root: string): boolean {
   let parent = file;
   do {
     if (lstatSync(parent, { throwIfNoEntry: false })) return false;
-    // The workspace itself does not exist.
+    // If the loop reaches the root, the workspace itself does not exist.
     if (parent === root) return true;
     parent = path.dirname(parent);
   } while (realOf(parent) === undefined);

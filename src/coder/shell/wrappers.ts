@@ -16,7 +16,7 @@ interface Options extends KnownOptions {
   readonly operands?: number;
 }
 
-/** Programs whose options are followed by a command. A command with other options cannot be checked. */
+/** Programs whose options are followed by a command. A call with an option that is not listed cannot be checked. */
 const PREFIXES: Readonly<Record<string, Options>> = {
   sudo: { short: 'AbEHknPSC:D:g:h:p:R:T:u:U:' },
   doas: { short: 'nC:u:' },
@@ -57,9 +57,9 @@ const SHELL_LONG = new Set(['--norc', '--noprofile', '--posix']);
 const SHELL_LETTERS = /^-[ceuxvnf]*[oO]?$/;
 
 /**
- * Builtins, and programs whose only purpose is to run other programs, in a way that is not parsed. Shells that are not in
- * SHELLS are included. Not included are programs that have other purposes too, such as `ssh`, `docker` and `make`, and
- * interpreters.
+ * Builtins and programs whose calls are not parsed. The only purpose of these programs is to run other programs. Shells
+ * that are not in SHELLS are included. Interpreters, and programs that also have other purposes, such as `ssh`,
+ * `docker` and `make`, are not included.
  */
 const OPAQUE = new Set(
   // Shells.
@@ -93,7 +93,7 @@ const OPAQUE = new Set(
 /** The dynamic linker, which runs the program that it gets as an argument. */
 const LINKER = /^ld(?:-.*)?\.so/;
 
-/** The names of programs of GNU on macOS and BSD, where they start with `g`. */
+/** Matches the `g` with which the names of GNU's programs start on macOS and BSD. */
 const GNU = /^g(?=(?:chroot|env|find|nice|nohup|stdbuf|time|timeout|xargs)$)/;
 
 const RESERVED = /^(?:!|\{|\[\[|if|while|until|for|case|select|function|coproc)$/;
@@ -238,8 +238,8 @@ function find(words: readonly Word[]): Inner | undefined {
 
 /**
  * Returns the words of a command that xargs runs with unknown input. Xargs replaces a text with the input, or adds the
- * input to the words. For some options, their order and the version of xargs decide which of the two it does. Then the
- * result covers both cases. If there are several texts to replace, every word may be replaced.
+ * input to the words. With some combinations of options, this depends on their order and on the version of xargs, and
+ * the result covers both cases. If there are several texts to replace, every word is marked as not literal.
  */
 function withInput(words: readonly Word[], given: readonly GivenOption[]): Word[] {
   const places = given
@@ -252,7 +252,7 @@ function withInput(words: readonly Word[], given: readonly GivenOption[]): Word[
   return counts || places.length > 1 ? [...marked, ANYTHING] : marked;
 }
 
-/** Returns the words, of which those that contain `place` are marked as not literal. */
+/** Returns the words. Marks the words that contain `place` as not literal. */
 function withUnknown(words: readonly Word[], place: string): Word[] {
   return words.map((word) => (word.text.includes(place) ? { ...word, literal: false } : word));
 }

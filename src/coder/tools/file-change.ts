@@ -92,7 +92,7 @@ export function fileChangeTool<Input extends z.ZodObject>(
   });
 }
 
-/** Returns the note about files that an editor has changed but whose content on disk differs from the new content. */
+/** Returns a note about files whose content on disk differs from their new content in the editor. */
 function noteOn(differing: readonly string[]): string {
   if (differing.length === 0) return '';
   return ` The editor has the new content, but ${differing.join(', ')} on disk differs: the editor has not saved it, or has formatted it. Commands and searches use the file on disk.`;

@@ -38,7 +38,7 @@ export interface CoderTool extends Tool {
    * change any file. Throws if the arguments are invalid.
    */
   files?(args: JsonObject): readonly string[];
-  /** Whether a call asks the person a question before it starts. */
+  /** Whether a call first asks the person a question, and continues after the answer. */
   readonly asks?: boolean;
   /** Describes a call in one line for people, for example `Write src/a.ts`. */
   describe(args: JsonObject): string;
@@ -49,9 +49,9 @@ export interface CoderTool extends Tool {
    */
   preview(args: JsonObject, context: ToolContext): MaybePromise<Preview>;
   /**
-   * Returns the environment in which the call can run without approval, because it only reads files of the workspace
-   * for which `shows` returns true. If `shows` is undefined, all files of the workspace may be read. Returns undefined
-   * if the call may do anything else. Must not throw if the arguments are valid.
+   * Returns undefined if the call needs approval. It needs no approval if it only reads files of the workspace, and
+   * `shows` returns true for each of them. If `shows` is undefined, all files of the workspace may be read. For such a
+   * call, returns the environment in which it must run. Must not throw if the arguments are valid.
    */
   readOnly?(args: JsonObject, shows: Shows | undefined): Promise<ReadOnlyEnvironment | undefined>;
   /**

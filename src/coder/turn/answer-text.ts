@@ -70,7 +70,7 @@ export class AnswerText {
   /**
    * Called with each text of the replayed run, in order. The beginning of the text may have been sent before the
    * process died. Returns the part that was not sent, or undefined if nothing has to be sent. Returns an empty text if
-   * the whole text was sent, but no chunk was marked as the last one.
+   * the whole text was sent, but the answer's last chunk was not marked as the last one.
    */
   unsent(text: string, isLast: boolean): string | undefined {
     if (this.#isEarly) return undefined;

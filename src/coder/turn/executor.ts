@@ -10,11 +10,12 @@
  *   running. The first answer to a call counts. A later answer is refused, with the name of the client that answered
  *   first.
  * - If a call needs approval, a text answer can be the name or id of an option, or a plain yes or no. Any other text
- *   rejects the call, and the model gets the text as the reason. A message may name only the context and not the task.
- *   It is then an answer if every waiting call has an option with this name or id. It is also an answer if the only call
- *   that waits asks a question and needs no approval (`answersCalls`).
- * - After a crash the turn continues, but with `onlyLive` only in a live session. Calls that were running are not repeated. Calls that waited for an answer still
- *   wait.
+ *   rejects the call, and the model gets the text as the reason.
+ * - A message may name only the context and not the task. It answers the waiting calls in two cases (`answersCalls`):
+ *   the text is the name or id of an option of every waiting call, or the only waiting call is a question that needs no
+ *   approval.
+ * - After a crash, the turn continues. With `onlyLive`, only the turns of live sessions continue. Calls that were
+ *   running are not repeated. Calls that waited for an answer still wait.
  */
 import { endRun, type OpenRun } from '../../agent/index.ts';
 import { raceAbort, type MaybePromise } from '../../base/index.ts';
@@ -90,8 +91,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
 
   /**
    * Returns whether the client gets the calls of a task as data, either with the extension or in gemini-cli's dialect.
-   * Outside live sessions, the first message of the task shows this too. In a live session, another client may have
-   * sent that message.
+   * Outside live sessions, the dialect of the task's first message counts too. In a live session, another client may
+   * have sent that message.
    */
   function knowsCalls(context: RequestContext, task: Task): boolean {
     const first = options.isLive(task.id) ? undefined : task.history?.[0];
@@ -239,7 +240,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
   }
 
   /**
-   * Returns the message and the state of a turn that was stopped before its run began. Returns undefined for a command.
+   * Returns the message and the state of a turn that was stopped before its run began. Returns undefined for a command
+   * that is not part of the conversation.
    */
   async function unheard({ turn, signal }: ConcludeContext, { agent, state }: AcquiredAgent) {
     const { aside, parts } = await commands.read(turn[0]!, agent);
@@ -313,8 +315,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       yield presenter.ask(run.questions);
       return false;
     }
-    // The answers of a turn are in the inbox, and in its last message unless a command has just run. If the turn is
-    // resumed after a crash, all its answers are in the task's log.
+    // The answers are in the inbox and in the turn's last message. If this message was a command that has just run, it
+    // contains no answer. If the turn is resumed after a crash, all answers of the turn are in the task's log.
     const states = context.resumed ? new CallStates(context.task) : undefined;
     yield* runTurn({
       context,

@@ -1,6 +1,6 @@
 /**
- * Collects the text and the thoughts that the agent and its helpers stream, until they are sent. Also chooses the images
- * that are shown.
+ * Collects the text and the thoughts that the agent and its helpers stream, until they are sent. Also chooses the
+ * images that are shown.
  *
  * - Text is collected for about a tenth of a second. Smaller pieces would fill the task's history, because each piece
  *   stays there as a message. While more text may follow, the last character is held back for a short time. So there is
@@ -50,7 +50,7 @@ export class Speech {
   #textSince = 0;
   #thought = '';
   #thoughtSince = 0;
-  /** The beginning of a thought that has been sent. Empty if the next piece starts a new thought. */
+  /** The part of the current thought that has been sent. Empty if the next piece starts a new thought. */
   #begun = '';
   /** The part of the current answer that has been sent. */
   #said = '';
