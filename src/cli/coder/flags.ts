@@ -15,7 +15,7 @@ export const CODER_FLAGS = {
   approval: choice(
     'MODE',
     MODES,
-    'When to ask for approval. ask (the default): before file edits, network access, and commands that do more than read; auto-edit: the same, but not before file edits; yolo: never; plan: never, because the agent may only read.',
+    'When to ask for approval. ask (the default): before file edits, network access, and commands that do more than read; auto-edit: the same, but not before file edits; yolo: only if a rule may deny a call; plan: never, because the agent may only read.',
   ),
   sandbox: toggle(
     'Run shell commands in bubblewrap, without network access. They can write only to the workspace, except its .git and .parley.',

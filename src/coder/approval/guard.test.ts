@@ -16,8 +16,8 @@ import { FileChanges } from './file-changes.ts';
 import { guarded } from './guard.ts';
 import type { ApprovalMode } from './rule.ts';
 
-/** An agent that writes a.txt once, and how often the change was planned. */
-async function writer(t: TestContext, mode: ApprovalMode) {
+/** An agent that writes a.txt once for each user, and how often the change was planned. */
+async function writer(t: TestContext, mode: ApprovalMode, users = 1) {
   const { workspace, at } = await makeWorkspace(t, { 'a.txt': 'one\n' });
   let plans = 0;
   const tool = fileChangeTool(workspace, undefined, {
@@ -45,10 +45,11 @@ async function writer(t: TestContext, mode: ApprovalMode) {
     beforeChange: () => Promise.resolve(),
   };
   const call = { name: 'write', args: { path: 'a.txt', content: 'two\n' } };
-  const model = scriptedModel([[{ call }], [{ text: 'Done.' }]]);
+  const calls = Array.from({ length: users }, () => [{ call }]);
+  const model = scriptedModel([...calls, ...calls.map(() => [{ text: 'Done.' }])]);
   const agent = llmAgent({ name: 'coder', model, tools: [guarded(tool, guard)] });
   const runner = createRunner({ agent });
-  const place = { user: 'ann', session: 's', runId: 'r' };
+  const placeOf = (user: string) => ({ user, session: 's', runId: `run of ${user}` });
   const respond = async (events: AsyncIterable<Event>): Promise<unknown> => {
     let response: unknown;
     for await (const { content } of events) {
@@ -61,8 +62,9 @@ async function writer(t: TestContext, mode: ApprovalMode) {
   return {
     file: at('a.txt'),
     plans: () => plans,
-    start: () => respond(runner.run({ ...place, message: 'write it' })),
-    answer: async (option: string): Promise<unknown> => {
+    start: (user = 'ann') => respond(runner.run({ ...placeOf(user), message: 'write it' })),
+    answer: async (option: string, user = 'ann'): Promise<unknown> => {
+      const place = placeOf(user);
       const questions = await runner.pending(place);
       const answers = questions.flatMap((question): Answer | Answer[] => {
         const data = { tool_call_id: question.id, selected_option_id: option };
@@ -106,4 +108,12 @@ test('a file that changed after the question is not written', async (t) => {
   await writeFile(file, 'three\n');
   assert.match(String(await answer('proceed_once')), /modified after the change was approved/);
   assert.equal(await readFile(file, 'utf8'), 'three\n');
+});
+
+test('sessions of two users with the same id do not overwrite each other’s files', async (t) => {
+  const { start, answer } = await writer(t, 'ask', 2);
+  await start('ann');
+  await start('bob');
+  assert.equal(await answer('proceed_once', 'ann'), 'Written.');
+  assert.match(String(await answer('proceed_once', 'bob')), /another task has changed this file/);
 });

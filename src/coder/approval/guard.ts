@@ -138,7 +138,8 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     },
 
     async run(args, context) {
-      const actor = { session: context.session.id, runId: context.runId };
+      const { user, id } = context.session;
+      const actor = { session: JSON.stringify([user, id]), runId: context.runId };
       const option = chosenOption(context.confirmation);
       const grants = option?.startsWith('proceed_always') === true;
       const isEdit = tool.effect === 'edit';

@@ -6,7 +6,7 @@ import { argument, CommandError, type CoderCommand, type CommandContext } from '
 const MEANINGS: Readonly<Record<ApprovalMode, string>> = {
   ask: 'the agent asks before file edits, network access, and commands that do more than read',
   'auto-edit': 'the agent edits files without asking',
-  yolo: 'the agent never asks',
+  yolo: 'the agent asks only if a rule may deny a call',
   plan: 'the agent changes no files and runs no commands',
 };
 

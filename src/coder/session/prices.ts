@@ -23,7 +23,7 @@ const FREE = price(0, 0, 0);
 
 /** The prices by vendor and name. */
 const PRICES: Readonly<Record<string, Price>> = {
-  // Until the end of 2026, the vendor charges half of these prices.
+  // The regular price. Until the end of 2026, the vendor charges half of it.
   'google:gemini-3.8-flash': price(1.5, 7.5, 0.15),
   'google:gemini-3-pro': price(2, 12, 0.2),
   'google:gemini-3-flash': price(0.5, 3, 0.05),

@@ -169,7 +169,7 @@ export const Settings = z.strictObject({
     "Whether the agent has the tool web_search, if the model's provider offers a search. The search sends the query to the provider of the model. Default: true.",
   ),
   approval: ApprovalMode.optional().describe(
-    'ask: ask before file edits, network access, and commands that do more than read; auto-edit: the same, but edit files without asking; yolo: never ask; plan: only read.',
+    'ask: ask before file edits, network access, and commands that do more than read; auto-edit: the same, but edit files without asking; yolo: ask only if a rule may deny a call; plan: only read.',
   ),
   policy: list(PolicyRule, 1000).describe(
     'Rules that allow tool calls, deny them or ask about them. The last rule that matches decides.',
