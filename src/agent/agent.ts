@@ -39,10 +39,10 @@ export interface Agent {
    */
   run(context: RunContext): AsyncIterable<Event>;
   /**
-   * Ends the work that the agent has delegated, for example a remote task. It is called for every agent after a run was
-   * canceled or was ended with `Runner.end`, even if the agent has not run. The agent finds its open work in the events
-   * of the run. It does not have to stop work in this process, because the run's abort signal does this. Errors are
-   * ignored.
+   * Ends the work that the agent has delegated, for example a remote task. When a run was canceled or was ended with
+   * `Runner.end`, this function is called for every agent of the runner, including agents that did not run. The agent
+   * finds its open work in the events of the run. It does not have to stop work in this process, because the run's
+   * abort signal does this. Errors are ignored.
    */
   cancel?(run: CanceledRun): Promise<void>;
 }
@@ -77,8 +77,8 @@ export interface RunContext {
    */
   checkpoint(): JsonValue | undefined;
   /**
-   * Creates an event of this agent. Unless the event is partial, it includes the changes of `state` and `artifacts`
-   * since the agent's last event.
+   * Creates an event of this agent. A complete event includes the changes of `state` and `artifacts` since the agent's
+   * previous complete event.
    */
   event(fields?: EventFields): Event;
   /**

@@ -1,5 +1,5 @@
 /**
- * The texts that inform models about a canceled run, and the data for agents that have delegated a part of the run.
+ * The texts that inform models about a canceled run, and the data for the `cancel` methods of agents and tools.
  */
 import type { Event } from './event.ts';
 import type { SessionKey, SessionStore } from './session.ts';
@@ -7,7 +7,7 @@ import type { SessionKey, SessionStore } from './session.ts';
 /** The reason in the responses to open calls of a canceled run. */
 export const STOPPED_BY_USER = 'stopped by the user';
 
-/** The user message that is stored after a request that was canceled. */
+/** The user message that follows a canceled request in the conversation for models. */
 export const CANCELED_REQUEST = '[The user canceled this request.]';
 
 /** The data that the `cancel` method of an agent or a tool receives about a canceled run. */

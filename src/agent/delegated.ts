@@ -142,8 +142,8 @@ export class WorkDone {
 }
 
 /**
- * Returns a summary of the work of the agent that handles this call. `shown` are the events that `storedEvents` in run/
- * returns.
+ * Returns a summary of the work of the agent that handles this call. `shown` are the events that `storedEvents`
+ * (run/open-run.ts) returns.
  */
 export function workFor(callId: string, shown: readonly Event[]): string {
   const events = shown.flatMap(({ actions: { delegated } }) =>

@@ -9,8 +9,8 @@ export type RunErrorCode =
   /** The session has no such run. */
   | 'unknown-run'
   /**
-   * The run cannot be resumed in this way. The question was not asked in this run or is already answered. Or the run
-   * has failed, was canceled, or was resumed by another process.
+   * The run cannot be resumed with these answers. Either a question was not asked in this run or is already answered,
+   * or the run has failed, was canceled, or was resumed by another process at the same time.
    */
   | 'not-open';
 
@@ -29,8 +29,8 @@ export class RunError extends Error {
 }
 
 /**
- * An error that ends the run. An agent throws it, or the run itself, for example when a limit is reached. The run's
- * error event has the same code.
+ * An error that ends the run. It is thrown by an agent, or by the run itself, for example when a limit is reached. The
+ * run's error event has the same code.
  */
 export class RunFailure extends Error {
   override readonly name = 'RunFailure';

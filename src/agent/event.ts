@@ -28,8 +28,8 @@ export interface Question {
   /** The id of the question. The question of a tool has the id of the call. */
   readonly id: string;
   /**
-   * The id of the call that waits for the answer. It is set only if an agent that runs as a tool, or an MCP server,
-   * asks during the call. The question then has an id of its own.
+   * The id of the call that waits for the answer. It is set if an agent that runs as a tool, or an MCP server, asks
+   * during the call, because such a question has an id of its own.
    */
   readonly callId?: string;
   /**
@@ -62,7 +62,7 @@ export interface Answer {
   readonly confirmed?: boolean;
   /** In the answer to a confirmation, the arguments that replace the call's own arguments. */
   readonly args?: JsonObject;
-  /** The answer to any other question, or the reason why a call is declined. */
+  /** The answer to a question that is not a confirmation. For a confirmation, the reason why the call is declined. */
   readonly value?: JsonValue;
   /**
    * A text that the person sent with the answer. The model gets this text as a message of the person, after the
@@ -72,8 +72,8 @@ export interface Answer {
 }
 
 /**
- * Supplies answers to a run that is active: `runner.run({ …, inbox })`. Without an inbox, answers must wait until the run
- * stops.
+ * Supplies answers to a run while it is active: `runner.run({ …, inbox })`. A run without an inbox receives answers
+ * only when it is resumed.
  */
 export interface AnswerInbox {
   /** Returns and removes the answer to this question. Returns undefined if there is no answer yet. */
@@ -94,7 +94,8 @@ export interface Rewind {
   /** The id of the last event that remains part of the conversation, or null to restart the conversation. */
   readonly to: string | null;
   /**
-   * Whether the unfinished request at the target event is canceled. If so, a note tells models not to work on it again.
+   * Whether the rewind cancels the request that was not finished at the target event. If so, a note in the conversation
+   * tells models that the user canceled the request.
    */
   readonly cancels?: boolean;
 }
@@ -151,7 +152,9 @@ export interface EventError {
 /**
  * One event of a session.
  *
- *   for await (const event of runner.run({ user, session, message })) console.log(event.author, contentText(event.content));
+ *   for await (const { author, content } of runner.run({ user, session, message })) {
+ *     console.log(author, contentText(content));
+ *   }
  */
 export interface Event {
   readonly id: string;
@@ -190,7 +193,8 @@ export type EventFields = Partial<Omit<Event, 'id' | 'runId' | 'timestamp'>>;
 /**
  * Creates an event with a new id and the current time.
  *
- *   createEvent({ runId, author: 'greeter' }, { content: { role: 'model', parts: [{ kind: 'text', text: 'Hello' }] } });
+ *   const content: Content = { role: 'model', parts: [{ kind: 'text', text: 'Hello' }] };
+ *   createEvent({ runId, author: 'greeter' }, { content });
  */
 export function createEvent(
   run: { readonly runId: string; readonly author: string; readonly branch?: string | undefined },

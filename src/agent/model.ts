@@ -56,7 +56,7 @@ export interface ModelRequest {
   readonly frequencyPenalty?: number;
   /** The schema of the answer. If it is set, the answer must be JSON. */
   readonly outputSchema?: JsonObject;
-  /** Whether the answer must be JSON with any structure. */
+  /** Whether the answer must be JSON. In contrast to `outputSchema`, the structure of the JSON is not specified. */
   readonly json?: true;
   /** The amount of thinking. Models that do not think ignore it. Models with fewer levels use a similar level. */
   readonly reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
@@ -120,7 +120,8 @@ export interface Model {
   check?(): void;
   /**
    * Checks whether the vendor has this model. If the vendor does not have it, throws a ModelError that suggests similar
-   * names. If the check is not possible, resolves without an error.
+   * names. Also throws a ModelError if `check` would throw, or if a model server on this machine does not answer. If
+   * the check is not possible for another reason, resolves without an error.
    */
   checkName?(signal: AbortSignal): Promise<void>;
   /**

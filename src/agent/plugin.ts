@@ -19,7 +19,7 @@ import type { ToolErrorDetails } from './tool-error.ts';
 
 /**
  * The data that a hook can read and change. A value that the hook sets in `state` is stored with the agent's next
- * event.
+ * complete event.
  */
 export interface HookContext {
   readonly runId: string;
@@ -135,8 +135,8 @@ export interface Plugin extends Callbacks {
   /**
    * Called for each event that an agent yields, including partial events, before the event is stored and shown. May
    * replace the event, but not its id, run, author, branch and `partial`. Every plugin is called with the result of the
-   * previous plugin. It is not called for the user's events. It is also not called for events that the runner itself
-   * stores when a run is stopped. An error in this hook is ignored if the event is the run's error event.
+   * previous plugin. This hook is not called for the user's events, and not for the events that the runner stores when
+   * a run is stopped. An error in this hook is ignored if the event is the run's error event.
    */
   onEvent?(event: Event, run: RunInfo): HookResult<Event>;
   /**

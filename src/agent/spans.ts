@@ -1,6 +1,6 @@
 /**
- * Calls of models and tools, with a span for each call if the run is within a span. Spans have, for example, names,
- * token counts and types of errors. They never have texts, arguments or results.
+ * Calls models and tools, and records a span for each call if the run is within a span. A span contains, for example,
+ * names, token counts and types of errors, but never texts, arguments or results.
  */
 import type { JsonObject, MaybePromise } from '../base/index.ts';
 import {

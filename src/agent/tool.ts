@@ -19,7 +19,7 @@ import type { SessionKey, SessionStore } from './session.ts';
  */
 export interface MutableState {
   get(key: string): JsonValue | undefined;
-  /** Changes the value of a key. Null removes the key. Undefined, which the type excludes, is ignored. */
+  /** Changes the value of a key. Null removes the key. Undefined, which only JavaScript code can pass, is ignored. */
   set(key: string, value: JsonValue): void;
 }
 
@@ -50,9 +50,9 @@ export interface ToolContext {
   progress(value: JsonValue): void;
   /** Asks a person a question: `return ctx.ask({ text: 'Which city?' })`. The tool is called again with the answer. */
   ask(question: Partial<Omit<Question, 'id' | 'agent'>> & Pick<Question, 'text'>): Waiting;
-  /** Transfers the conversation to the named agent. That agent continues after this step. */
+  /** Transfers the conversation to the named agent, after all calls of the current model answer have ended. */
   transferTo(agent: string): void;
-  /** Ends the agent after this step, and returns control to its parent. */
+  /** Ends the agent after all calls of the current model answer have ended, and returns control to its parent. */
   escalate(): void;
   /** The services for tools that run another agent. */
   readonly services: ToolServices;
@@ -128,7 +128,8 @@ export interface ToolConfirmation {
 /**
  * A function that a model can call. Create one with `tool`, `agentTool` or `mcpToolset`.
  *
- *   const now: Tool = tool({ name: 'now', description: 'The time', input: z.object({}), run: () => new Date().toISOString() });
+ *   const input = z.object({});
+ *   const now: Tool = tool({ name: 'now', description: 'The time', input, run: () => new Date().toISOString() });
  */
 export interface Tool extends ToolDeclaration {
   /**

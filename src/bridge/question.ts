@@ -67,7 +67,8 @@ interface CallQuestion extends Pick<Question, 'kind' | 'text'> {
 
 /**
  * Returns the question's text. For a confirmation, appends the tool and its arguments. For another question, appends
- * only the arguments, and only if the text names the tool. What the text already contains is not appended.
+ * only the arguments, and only if the text names the tool. A tool or arguments that the text already contains are not
+ * appended.
  */
 export function withCall({ kind, text, tool, args }: CallQuestion): string {
   const lines = [text];
@@ -91,7 +92,7 @@ export function readAnswers(message: Message, open: readonly Question[]): ReadAn
   const [question, ...others] = open;
   if (!question || others.length > 0) {
     const problem =
-      'Several questions are open. Say which of them you answer: send a data part with its "questionId".';
+      'Several questions are open. Answer with a data part that contains the "questionId" of the question.';
     return { answers: [], files, problem };
   }
   const text = textOf(message.parts).trim();

@@ -1,10 +1,10 @@
 /**
  * Converts the events of a run to events of a task.
  *
- * - The answers of an agent in a turn form one artifact, separated by blank lines. Chunks are sent as they arrive. The
- *   complete answer follows and adds only the missing parts. The final answer closes the artifact (`lastChunk`). The
- *   last character of the chunks is held back, so that the closing event is not empty. If a callback has changed text
- *   that was already sent, the artifact is replaced.
+ * - Consecutive answers of an agent in a turn form one artifact, separated by blank lines. Chunks are sent as they
+ *   arrive. The complete answer follows and adds only the missing parts. The final answer closes the artifact
+ *   (`lastChunk`). The last character of the chunks is held back, so that the closing event is not empty. If a callback
+ *   has changed text that was already sent, the artifact is replaced.
  * - Thoughts are sent in a `working` status before their answer, as parts that are marked as thoughts. They are not
  *   sent in chunks, because each message stays in the task's history.
  * - Calls and their responses are sent in a `working` status, and only with `exposeToolCalls`.

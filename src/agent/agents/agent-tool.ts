@@ -145,7 +145,7 @@ interface Input {
   readonly earlier: readonly Event[];
 }
 
-/** Starts the agent's run, or resumes it with the person's answers, until it ends or waits for a person. */
+/** Starts the agent's run, or resumes it with the person's answers. Returns when the run ends or waits for a person. */
 async function follow(
   runner: Runner,
   { key, message, answers, earlier }: Input,

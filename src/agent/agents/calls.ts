@@ -6,8 +6,8 @@
  * - The questions of `Tool.confirm` do not wait, so a person can see and answer them for all calls at once. The
  *   exception is a question that depends on an earlier call (`Tool.confirmsAfter`). It is asked when that call has
  *   ended.
- * - A call has ended when its response is stored. So after a crash, the stored events show which calls cannot have
- *   begun.
+ * - A call ends when its response is stored. Calls that wait for this call begin later. So after a crash, a call that
+ *   waits for an open call has not begun.
  */
 import { raceAbort, type JsonValue } from '../../base/index.ts';
 import type { Content } from '../content.ts';
@@ -41,7 +41,7 @@ interface Entry {
   work?: CallWork;
   /** The earlier call on which the question of this call depends. */
   asksAfter?: Entry | undefined;
-  /** Whether people were already shown that the call is waiting. */
+  /** Whether the call was already shown as waiting. */
   waits?: boolean;
 }
 
@@ -195,9 +195,9 @@ function nextOutcome(outcomes: Outcome[], entries: readonly Entry[]): Outcome | 
 }
 
 /**
- * Returns the entries of the calls. A call that the model requested before the run was resumed may have begun, with two
- * exceptions. A call has not begun if it had to wait for an earlier call that has no response either. A call has not
- * begun if its question was unanswered until the run was resumed.
+ * Returns the entries of the calls. A call that the model requested before the run was resumed may have begun. There
+ * are two exceptions: a call that had to wait for an earlier call that is still open, and a call whose question was not
+ * answered before the run was resumed.
  */
 function entriesOf({ scope, calls, tools, made }: CallsSetup): Entry[] {
   const blocked = scope.inner.index.blockedCalls();

@@ -7,9 +7,9 @@
  *     else yield ctx.question('city', { text: 'Which city?' });
  *   });
  *
- * The yielded strings are chunks of one answer. They are shown at once, and stored together at the next complete event
- * or at the end. When the run is resumed after an answer or a crash, the function runs again from its start. With
- * `ctx.answer` and `ctx.checkpoint`, the function can find out what was done before.
+ * The yielded strings are chunks of one answer. Each chunk is shown immediately. The chunks are stored together, before
+ * the next complete event or at the end. When the run is resumed after an answer or a crash, the function runs again
+ * from its start. With `ctx.answer` and `ctx.checkpoint`, the function can find out what was done before.
  */
 import type { Agent, RunContext } from '../agent.ts';
 import type { Content } from '../content.ts';
@@ -38,7 +38,9 @@ const MAX_TEXT = 32 * 2 ** 20;
 /**
  * Makes an agent from an async generator function.
  *
- *   const shout = customAgent({ name: 'shout' }, async function* (ctx) { yield contentText(ctx.input).toUpperCase(); });
+ *   const shout = customAgent({ name: 'shout' }, async function* (ctx) {
+ *     yield contentText(ctx.input).toUpperCase();
+ *   });
  */
 export function customAgent(options: CustomAgentOptions, run: CustomAgentFunction): Agent {
   const { name, description = '', subAgents = [], callbacks } = options;

@@ -49,10 +49,13 @@ export interface LlmAgentOptions {
   readonly outputSchema?: z.ZodType;
   /** The schema of the arguments when the agent is used as a tool. Default: one string, `request`. */
   readonly inputSchema?: z.ZodObject;
-  /** The part of the conversation that the model sees. With `none`, the model sees only the current turn. */
+  /**
+   * The part of the conversation that the model sees. With `none`, the model sees only the last message of another
+   * author in this run, and the events after that message.
+   */
   readonly includeContents?: 'default' | 'none';
   readonly generation?: GenerationOptions;
-  /** The conditions for replacing older parts of the conversation with a summary, or false to never replace them. */
+  /** When older parts of the conversation are replaced with a summary, or false to always keep them. */
   readonly compaction?: CompactionOptions | false;
   readonly callbacks?: Callbacks;
   readonly disallowTransferToParent?: boolean;
@@ -174,7 +177,8 @@ async function* converse(scope: RunScope, conversation: Conversation): AsyncGene
       const isTooLong = error instanceof ModelError && error.code === 'too-long';
       if (!isTooLong || !compacts || refused >= MAX_REFUSED) throw error;
       refused++;
-      // The size of the context window was unknown or wrong. A vendor's model has corrected it because of this error.
+      // The conversation is compacted even if it seems short enough, because `contextWindow` was unknown or wrong.
+      // After this error, a vendor's model has a new value of `contextWindow`.
       const atOnce = { ...(options.compaction || undefined), atTokens: 0 };
       const summed = await compact(scope, model, view, atOnce);
       if (summed === undefined || summed === 'failed') throw error;
@@ -268,7 +272,7 @@ function checkToolNames(agent: string, tools: readonly { readonly name: string }
   }
 }
 
-/** Returns the tool, or an empty array if there is no agent to transfer to. */
+/** Returns the transfer tool in an array. The array is empty if there is no agent to transfer to. */
 function transferTool(scope: RunScope): Tool[] {
   const names = targetsOf(scope).map(({ name }) => name);
   if (names.length === 0) return [];
@@ -309,11 +313,11 @@ function targetsOf({ agent, inner }: RunScope): Agent[] {
 
 /**
  * An agent's instruction: a text with placeholders, or a function that returns the text. `{key}` is replaced with a
- * value of the state, and `{artifact.name}` with the text of an artifact. A missing value is an error. With a question
- * mark, as in `{key?}` and `{artifact.name?}`, a missing value is an empty text instead. `{{key}}` stands for the literal
- * text `{key}`.
+ * value of the state, and `{artifact.name}` with the text of an artifact. If the value is missing, the run fails. With
+ * `{key?}` and `{artifact.name?}`, a missing value is replaced with an empty text instead. `{{key}}` stands for the
+ * literal text `{key}`.
  *
- * Placeholders in inserted values, and in a returned text, are not replaced.
+ * Placeholders are not replaced in inserted values, and not in a text that a function returns.
  */
 export type Instruction = string | ((context: HookContext) => MaybePromise<string>);
 

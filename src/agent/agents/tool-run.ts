@@ -1,7 +1,7 @@
 /**
  * Makes one tool call in two steps: `prepare` checks the call and asks for its confirmation, and `run` runs the tool.
- * `run` returns an event with the tool's response or with a question. `prepare` returns such an event only if the call
- * cannot run yet or will not run.
+ * `run` returns an event with the tool's response or with a question. `prepare` also returns such an event, but only
+ * for a call that must wait for an answer or will not run.
  *
  * An error becomes the response, so that the model can correct its call. A call that was active when the process
  * ended is not repeated, because its effects are unknown.
@@ -53,8 +53,9 @@ export class CallWork {
   readonly #setup: CallSetup;
   readonly #changes: Changes;
   /**
-   * The arguments that questions show. These are the arguments that a `beforeTool` hook has returned. Without such a
-   * hook, they are the arguments of the confirmation or of the call, before `parse`.
+   * The arguments that questions show. These are the arguments that a `beforeTool` hook has returned. If there are
+   * none, they are the arguments in the person's confirmation. Otherwise, they are the model's arguments, before
+   * `parse`.
    */
   #args: JsonObject = {};
   #ready: ReadyCall | undefined;

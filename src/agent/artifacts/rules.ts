@@ -3,7 +3,7 @@ import type { ArtifactContent } from '../artifact.ts';
 import type { SessionKey } from '../session.ts';
 import { checkId, checkKey, StorageError, toJson } from '../storage-error.ts';
 
-/** Maximum size of an artifact, in characters of its text or base64 and of its vendor data. */
+/** Maximum size of an artifact in characters: its text or base64, plus the JSON of its vendor data. */
 export const MAX_ARTIFACT_SIZE = 64 * 2 ** 20;
 export const MAX_VERSIONS = 10_000;
 

@@ -29,8 +29,8 @@ const GOOGLE_MEDIA =
   /^(audio\/(wav|x-wav|mp3|mpeg|aiff|aac|ogg|flac)|video\/(mp4|mpeg|mpg|mov|quicktime|avi|x-flv|webm|wmv|3gpp))$/;
 
 /**
- * Returns whether the vendor accepts a file that `acceptedFile` returned. `vendor` is the name of a provider, such as
- * `anthropic.messages`.
+ * Returns whether the vendor accepts a file that `acceptedFile` returned. `vendor` is the provider's name in the AI
+ * SDK, such as `anthropic.messages`.
  */
 export function isAcceptedBy(vendor: string, { mediaType }: BlobPart): boolean {
   if (mediaType.startsWith('image/')) return true;

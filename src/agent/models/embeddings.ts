@@ -48,7 +48,7 @@ const MAX_DIMENSIONS = 65_536;
 /** Maximum number of texts in one call to a vendor that specifies no limit. */
 const MAX_TEXTS_PER_CALL = 2048;
 
-/** Returns a vendor's model with a timeout and limits. It does not retry failed requests. */
+/** Adds a timeout and limits to a vendor's model. Failed requests are not retried. */
 export function embeddingsFrom(
   given: ProviderEmbeddings,
   options: EmbeddingOptions = {},
@@ -127,9 +127,10 @@ const PLACES_PER_WORD = 8;
 const MAX_OFFLINE_CHARS = 100_000;
 
 /**
- * Returns an embedding model that needs no network. The model hashes each word, ignoring case, to a few positions of a
- * vector, each with a sign. Then it normalizes the vector. Texts that share words get similar vectors, and the same
- * text always gets the same vector. The model does not consider the meaning of words.
+ * Returns an embedding model that needs no network. For each word, in lower case, a hash selects a few positions of the
+ * vector, and 1 or -1 for each of them. These numbers are added up, and the vector is normalized. Texts that share
+ * words get similar vectors, and the same text always gets the same vector. The model does not consider the meaning of
+ * words.
  */
 export function offlineEmbeddings(): EmbeddingModel {
   return {

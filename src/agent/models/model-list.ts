@@ -1,6 +1,6 @@
 /**
- * Asks servers for their models, and for the size of a model's context window. Also checks whether a server has a model,
- * and which servers can be reached. Each server has its own format:
+ * Asks servers for their models, and for the size of a model's context window. Also checks whether a server has a
+ * model, and which servers can be reached. Each server has its own format:
  *
  *   GET  /models                OpenAI, Anthropic, vLLM and most others: `data` with ids; some also list the size
  *   GET  /models                Google: `models` with names such as `models/gemini-3-flash`
@@ -27,8 +27,8 @@ import { isWindow } from './too-long.ts';
 const MAX_BYTES = 8 * 1024 * 1024;
 const MAX_MODELS = 2000;
 /**
- * Maximum number of models whose abilities are requested from Ollama. These are the first models in its list, which are
- * the latest.
+ * Maximum number of models whose abilities are requested from Ollama. They are requested for the first models in its
+ * list, because the list begins with the models that were changed last.
  */
 const MAX_SHOWN = 12;
 
@@ -278,16 +278,16 @@ const MAX_NAME_CHARS = 80;
 const PLAIN = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[\w.:@/-]{1,200}$/;
 
 /**
- * Checks whether a vendor has a model. So a misspelled name is refused when it is chosen, and not only at the first
- * request. Throws a ModelError with similar names if the vendor does not have the model. `prefix` is the vendor's prefix
- * in model names, and `id` is the vendor's name for the model.
+ * Checks whether a vendor has a model, so that a misspelled name is refused when it is chosen, and not only at the
+ * first request. Throws a ModelError with similar names if the vendor does not have the model. `prefix` is the vendor's
+ * prefix in model names, and `id` is the vendor's name for the model.
  *
- * The name is refused only if the list of models does not contain it. Usually the model itself is requested first, and
- * the list is read only if this request gets 404. For a server on this machine, and for a name that cannot be used in a
- * URL, only the list is read. Some servers have no list of models, and some keys are not allowed to read it. Then the
- * name is accepted, and if it is wrong, the first prompt fails. A model server on this machine must answer with its
- * list. Otherwise a client that selects a model could make this program send a conversation to another service on the
- * same port.
+ * Usually the model itself is requested first. If this request gets 404, the list of models is read, and a name that is
+ * not in the list is refused. For a server on this machine, and for a name that cannot be used in a URL, only the list
+ * is read. Some servers have no list of models, and some keys are not allowed to read it. If the list cannot be read or
+ * is empty, the name is accepted, and a wrong name fails at the first prompt. A model server on this machine must
+ * answer with its list. Otherwise a client that selects a model could make this program send a conversation to another
+ * service on the same port.
  */
 export async function requireKnown(
   { prefix, id }: { readonly prefix: string; readonly id: string },

@@ -153,8 +153,8 @@ function vendorServer(prefix: string, vendor: Vendor, env: VendorEnvironment): M
 function providerServer(prefix: string, env: VendorEnvironment, entry: ModelProvider): ModelServer {
   const { type = 'openai-compatible', baseUrl, apiKeyVariable } = entry;
   const vendor = VENDORS[type]!;
-  // The key in the vendor's own variable is for the vendor's own address. It is used only if the settings name this
-  // variable.
+  // The vendor's own variable contains a key for the vendor's own address. A provider gets this key only if its
+  // settings name the variable.
   const apiKey = apiKeyVariable === undefined ? undefined : valueOf(env, apiKeyVariable);
   const lacksKey = apiKey === undefined && (apiKeyVariable !== undefined || !vendor.keyOptional);
   const lacking = apiKeyVariable ?? `providers.${prefix}.apiKeyVariable`;

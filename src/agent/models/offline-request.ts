@@ -6,7 +6,7 @@
  */
 import type { JsonObject } from '../../base/index.ts';
 
-/** A request that stands for one tool call. */
+/** The tool call for one request, and the report about the call. */
 export interface Step {
   readonly tool: string;
   readonly args: JsonObject;

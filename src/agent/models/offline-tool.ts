@@ -1,8 +1,8 @@
 /**
  * Finds the tool call for a request to the offline model, using only the declarations of the tools. Examples of
  * requests: `get_weather Paris`, `get_weather {"city":"Paris"}`, `what is the weather in Paris?`. A call is made only
- * if one tool matches better than all others and its arguments are clear. Arguments can be clear only if they are given
- * as JSON, or if at most one argument is required.
+ * if one tool matches better than all others, and its arguments are clear. Arguments are clear if they are given as
+ * JSON, if no argument is required, or if the request contains the value of the only required argument.
  */
 import { type JsonObject, type JsonValue, isObject } from '../../base/index.ts';
 import type { ToolDeclaration } from '../model.ts';

@@ -1,5 +1,6 @@
 /**
- * A deterministic substitute for a language model. It needs no network and no key, and its answers explain what it is.
+ * A deterministic substitute for a language model. It needs no network and no key. To a request that it does not
+ * understand, it answers that it is the offline model, and lists the requests that it understands.
  *
  * It understands a few plain requests (`list`, `read`, `search`, `create`, `replace`, `run`, `fetch`, `remember`,
  * joined by `then`). It also calls other tools if the request is unambiguous. Each request becomes a real tool call,

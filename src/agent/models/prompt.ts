@@ -33,7 +33,7 @@ import { answerSchema, toolSchema } from './schema.ts';
 export interface Abilities {
   /** Patterns for URLs that the vendor fetches itself, by media type. */
   readonly urls: Readonly<Record<string, readonly RegExp[]>>;
-  /** The provider's name for the vendor, such as `anthropic.messages`. */
+  /** The provider's name in the AI SDK, such as `anthropic.messages`. */
   readonly vendor: string;
   /**
    * If true, the conversion fails if a message contains the URL of a file that the vendor cannot fetch. By default, the

@@ -212,7 +212,10 @@ function hasFiles({ prompt }: ReturnType<typeof callOptions>): boolean {
   );
 }
 
-/** Returns whether this is the address of a page. A client may show it as a link, so `javascript:` is refused. */
+/**
+ * Returns whether this is the HTTP address of a page. Other addresses, such as `javascript:`, are refused, because a
+ * client may show the address as a link.
+ */
 function isPage(url: string): boolean {
   return url.length <= MAX_URL_CHARS && /^https?:$/.test(URL.parse(url)?.protocol ?? '');
 }

@@ -39,7 +39,9 @@ function unionOf(variants: readonly JsonObject[]): JsonObject {
   };
 }
 
-/** Returns a schema that accepts what any of the given schemas accepts. Merges schemas that differ only in `enum`. */
+/**
+ * Returns a schema for the values that match at least one of the schemas. Merges schemas that differ only in `enum`.
+ */
 function anyOfThem(schemas: readonly JsonValue[]): JsonValue {
   const distinct = new Map<string, JsonValue>();
   for (const schema of schemas) {

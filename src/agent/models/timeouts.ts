@@ -34,7 +34,7 @@ export interface Timeouts {
   readonly signal: AbortSignal;
   /** Waits for `step` and returns its result. Rejects if `step` rejects, or when `signal` is aborted. */
   step<T>(step: PromiseLike<T>): Promise<T>;
-  /** Starts or restarts the idle timeout. It is fast, so it can be called for every piece of the answer. */
+  /** Starts or restarts the idle timeout. The function is fast enough to be called for every piece of the answer. */
   readonly expect: () => void;
   /** Stops the idle timeout while nothing is expected from the vendor. */
   readonly hold: () => void;

@@ -171,9 +171,9 @@ function duration(ms: number): string {
 }
 
 /**
- * Returns whether the account has no credit or no quota left for today. In this case, a retry does not help. OpenAI
- * reports this as a code. Google reports it as the id of a daily quota or as the reason of a refusal. Other vendors
- * report it in the message or with status 402.
+ * Returns whether the account has no credit, or has used its quota for today. In this case, a retry does not help.
+ * OpenAI reports this as a code. Google reports it as the id of a daily quota or as the reason of a refusal. Other
+ * vendors report it in the message or with status 402.
  */
 function isOutOfCredit(error: unknown, status: number, said: string): boolean {
   if (status === 402 || hasCreditCode(error)) return true;
@@ -296,7 +296,7 @@ function field(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
-/** The codes of HTTP statuses. */
+/** The codes of the errors, by HTTP status. Errors with other statuses have the code `failed`. */
 const BY_STATUS: Readonly<Record<number, ModelErrorCode>> = {
   400: 'invalid-request',
   401: 'bad-key',

@@ -21,7 +21,7 @@ export interface VendorModelOptions extends Omit<
   readonly problem?: ModelError | undefined;
   /** Whether to request the model's thoughts from the vendor. */
   readonly thoughts?: boolean;
-  /** The kind of the server on this machine that has the model. */
+  /** The kind of the model server, if it is a server on this machine. */
   readonly local?: LocalServer;
   /** Called when the server has reported the size of the context window. Must not throw. */
   readonly onContextWindow?: (model: string, tokens: number) => void;
@@ -34,8 +34,8 @@ export interface VendorModelOptions extends Omit<
 const MAX_ASKED = 3;
 const ASK_MS = 2000;
 /**
- * The share of a request that is assumed to fit. It is used if the request was refused as too long, and the error does
- * not name the size of the context window.
+ * The estimated size of the context window, as a share of the request. It is used if the request was refused as too
+ * long, and the error does not name the size.
  */
 const REFUSED_SHARE = 0.75;
 const MAX_ADDRESSES = 256;
@@ -60,8 +60,8 @@ export function vendorModel(
   /** Whether the server has only the API of the fallback. */
   const isSimpler = () => simpler !== undefined && WITHOUT_OWN_API.get(settings.baseURL) === true;
   /**
-   * Whether the server is not the vendor's own. Only such a server may lack the vendor's API, and only such a server is
-   * asked for the size of the context window.
+   * Whether the base URL is different from the vendor's own. A server at a different URL may lack the vendor's API, and
+   * is asked for the size of the context window.
    */
   const isOther = settings.baseURL !== vendor.address;
 

@@ -46,8 +46,8 @@ const MAX_SUMMARY_CHARS = 64_000;
 /** The maximum share of the context window for one request for a summary. The rest is for the summary itself. */
 const REQUEST_SHARE = 0.5;
 /**
- * Maximum number of requests for one attempt at a summary. Of a longer conversation, only the beginning and the end are
- * summarized.
+ * Maximum number of requests for one attempt at a summary. If a conversation would need more requests, only its
+ * beginning and its end are summarized.
  */
 const MAX_REQUESTS = 8;
 /** The share of a request that the result of one tool call may use. */
@@ -233,8 +233,9 @@ async function summarizeText(scope: RunScope, model: Model, text: string): Promi
 }
 
 /**
- * Returns the conversation as text, because a model that sees calls tends to make calls. A file is only named. Data and
- * the results of tools are cut to `maxResult` characters.
+ * Returns the conversation as text, because a model that sees calls tends to make calls. For a file, the text contains
+ * only the name, the type and the URL, not the content. Data and the results of tools are cut to `maxResult`
+ * characters.
  */
 function transcript(messages: readonly Content[], maxResult: number): string {
   const lines: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * Determines the text of a run's result. A2A, agents that run as tools, and programs all use this module, so the
- * result is the same everywhere.
+ * Determines the text of a run's result. The bridge to A2A, agents that run as tools, and `runToEnd` all use this
+ * module, so the result is the same everywhere.
  */
 import { contentText } from '../content.ts';
 import { isFinalResponse, type Event } from '../event.ts';

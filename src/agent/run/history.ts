@@ -27,13 +27,16 @@ export interface HistoryOptions {
   readonly agent: string;
   readonly runId: string;
   readonly branch: string | undefined;
-  /** The events that are included. With `none`, only the events of the current turn are included. */
+  /**
+   * The events that are included. With `none`, only the last message of another author in this run, and the events
+   * after that message, are included.
+   */
   readonly include: 'default' | 'none';
   /** The name of the model. The vendor data of a part is sent only to the model that created it. */
   readonly model: string;
   /**
-   * Whether all calls without a response are included as they are, without an inserted response. This is for tools and hooks only, because models refuse such a
-   * history.
+   * Whether all calls without a response are included, and no response is inserted after them. Only tools and hooks may
+   * get such a history, because models refuse it.
    */
   readonly openCalls?: boolean;
 }

@@ -78,8 +78,8 @@ export class RunIndex {
       this.openCalls.delete(id);
       for (const question of this.questionsOf(id)) this.questions.delete(question.id);
     }
-    // Whenever an agent that runs as a tool asks a question, it repeats all of its open questions. So questions that it
-    // does not repeat are no longer open.
+    // An event with questions of an agent that runs as a tool, or of an MCP server, contains all open questions of the
+    // call. So earlier questions of the call that the event does not repeat are no longer open.
     for (const { callId } of actions.questions ?? []) {
       if (callId === undefined) continue;
       for (const { id } of this.questionsOf(callId)) this.questions.delete(id);

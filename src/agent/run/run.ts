@@ -61,7 +61,7 @@ export interface RunServices {
   readonly defaultModel: Model | undefined;
   /** Nesting depth of the agents that enclose this runner. */
   readonly depth: number;
-  /** The caller's state, if the agent runs as a tool. Supplies the values of keys that the session does not have. */
+  /** The caller's state, if the agent runs as a tool. It is read for keys that the session's state does not have. */
   readonly outerState: MutableState | undefined;
 }
 

@@ -10,9 +10,9 @@
  * abort, errors of the store, and errors of the hook `onUserMessage`. For an invalid request, it throws a RunError or
  * SessionNotFound.
  *
- * The run starts with the iteration. An aborted run stores the streamed text of an unfinished answer. It also stores
- * responses to its open calls, except to calls that wait for an answer. Leaving the iteration early also stops the run,
- * but does not store these events.
+ * A run starts when its events are iterated. An aborted run stores the streamed text of an unfinished answer. It also
+ * stores responses to its open calls, except to calls that wait for an answer. If the caller leaves the iteration
+ * early, the run also stops, but does not store these events.
  */
 import { raceAbort, MAX_TIMER_MS } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
@@ -73,7 +73,8 @@ export interface RunOptions {
   /** Whether the run is excluded from the conversation, so that models do not see it in later runs. */
   readonly aside?: boolean;
   /**
-   * The inbox that supplies answers while the run is active. Without an inbox, answers must wait until the run stops.
+   * The inbox that supplies answers while the run is active. A run without an inbox receives answers only when it is
+   * resumed.
    */
   readonly inbox?: AnswerInbox;
 }

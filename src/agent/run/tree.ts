@@ -98,7 +98,7 @@ export class AgentTree {
 function checkName(name: string): void {
   if (name === 'user')
     throw invalid(
-      "an agent cannot have the name user, because it is the author of people's events",
+      'an agent cannot have the name user: this name is reserved for the events of people',
     );
   if (NAME.test(name)) return;
   throw invalid(

@@ -161,7 +161,10 @@ export async function postgresSessions(
   /** The writes of this store object to one session run in the order of their calls. */
   const order = new Turns();
 
-  /** Stores the events, in one round trip. Returns false and does nothing if some of them cannot be stored. */
+  /**
+   * Stores the events, in one round trip. Returns false and does nothing if the session does not exist, is full, or
+   * already has one of the events.
+   */
   async function appendAll(
     db: Postgres,
     key: SessionKey,

@@ -66,8 +66,8 @@ export async function pruneAll(
 }
 
 /**
- * Returns the key of a session, or of a part of it such as a run, as text. Different keys have different texts. The text
- * is JSON, because ids may contain any separator.
+ * Returns the key of a session as text. With `parts`, returns the key of a part of the session, such as a run.
+ * Different keys have different texts. The text is JSON, because ids may contain any separator.
  */
 export function keyText({ app, user, id }: SessionKey, ...parts: string[]): string {
   return JSON.stringify([app, user, id, ...parts]);

@@ -1,5 +1,6 @@
 /**
- * Durable stores of the agent framework. This is a separate entry point, so that SQLite is loaded only when it is used.
+ * Stores of the agent framework in a SQLite file. They are not part of `agent/index.ts`, so that programs that do not
+ * use SQLite do not load it.
  */
 export { sqliteArtifacts } from '../artifacts/sqlite.ts';
 export type { SqliteOptions } from '../sessions/database.ts';

@@ -121,7 +121,8 @@ export function parametersOf(input: z.ZodObject): JsonObject {
 }
 
 /**
- * Returns zod's JSON Schema without `$schema`, as plain JSON. The type of zod's JSON Schema allows other values too.
+ * Returns zod's JSON Schema without `$schema`, as plain JSON. The conversion is needed, because the type of zod's JSON
+ * Schema also allows values that are not JSON.
  */
 export function plainSchema(given: z.core.JSONSchema.BaseSchema): JsonObject {
   const { $schema: _, ...schema } = given;

@@ -344,8 +344,8 @@ export function mcpConnection(server: McpServerConfig, options: ConnectionOption
   }
 
   /**
-   * Returns the reason for an error in one line, without secrets and invisible characters. For a failed fetch, the actual
-   * reason is in the cause.
+   * Returns the reason for an error in one line, without secrets and invisible characters. The text includes the
+   * message of the error's cause, which names the actual reason why a fetch failed.
    */
   function wordsOf(error: unknown): string {
     const { cause } = error instanceof Error ? error : {};

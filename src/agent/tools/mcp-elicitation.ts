@@ -355,8 +355,8 @@ function valuesIn(
 }
 
 /**
- * Reads `name: value` for each field. There is one value per line, or there are several on a line, separated by a
- * comma or semicolon. Returns undefined if the text does not begin with the name of a field.
+ * Reads the fields from a text such as `name: Ann, age: 7`. Line breaks, commas and semicolons separate the fields.
+ * Returns undefined if the text does not begin with the name of a field.
  */
 function namedValues(
   said: string,
@@ -380,7 +380,7 @@ function namedValues(
 }
 
 /**
- * Returns the position after a colon or an equals sign, which may follow spaces. Returns 0 if there is no such sign.
+ * Skips spaces and tabs, and returns the position after a colon or an equals sign. Returns 0 if there is no such sign.
  */
 function valueAt(said: string, position: number): number {
   let at = position;

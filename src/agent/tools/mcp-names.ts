@@ -9,8 +9,8 @@ const MAX_NAME_LENGTH = 64;
 const HASH_LENGTH = 8;
 
 /**
- * Returns the prefix of the names of a server's tools. Servers with different prefixes have no tools with the same
- * name, because the prefix ends with the first `__`. Two servers have the same prefix if their names differ only in
+ * Returns the prefix of the names of a server's tools. The first `__` in a name ends the prefix, so tools of servers
+ * with different prefixes never have the same name. Two servers have the same prefix if their names differ only in
  * replaced characters.
  */
 export function toolPrefix(server: string): string {

@@ -9,7 +9,7 @@ import type { FinishReason, Model, ModelRequest } from '../model.ts';
 import { generate } from '../spans.ts';
 import type { Tool, ToolContext } from '../tool.ts';
 
-/** Maximum total length of the texts of a request, including the system prompt and the stop sequences, in characters. */
+/** Maximum total length of a request's messages, system prompt and stop sequences, in characters. */
 const MAX_PROMPT = 100_000;
 const MAX_MESSAGES = 100;
 /** Maximum number of tokens of one answer. A higher number in a request is reduced to this maximum. */

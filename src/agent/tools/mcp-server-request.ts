@@ -32,8 +32,8 @@ export interface ServerRequest {
 }
 
 /**
- * The error response to a server's request that is not answered. For all reasons, the code is the one that MCP defines
- * for a request that the user rejected.
+ * The error response to a request of the server that gets no answer. Whatever the reason, the code is the one that MCP
+ * defines for a request that the user rejected.
  */
 export class Refusal extends Error {
   readonly code = -1;
@@ -163,7 +163,7 @@ async function show(context: ToolContext, server: string, fields: EventFields): 
   await surroundingsOf(services)?.show(createEvent({ runId, author: server }, fields));
 }
 
-/** Shows a request about which no person is asked, because a rule allows or refuses it. */
+/** Shows a request that is allowed or refused without asking a person. */
 function announce(
   context: ToolContext,
   server: string,
@@ -173,7 +173,7 @@ function announce(
   return show(context, server, { content: { role: 'model', parts: [part] } });
 }
 
-/** Shows the outcome of a request of the server, or of one invalid answer to it. */
+/** Shows the outcome of a request of the server, or the problem with an invalid answer to the request. */
 function settle(
   context: ToolContext,
   server: string,

@@ -44,8 +44,9 @@ export async function callAsTask(
   const { specTypeSchemas } = await mcpLibrary();
   const latest = performance.now() + timeout;
   /**
-   * Returns the options of a request. The request must end within the time that is left for the call. A timer may fire
-   * almost 1 ms early, so 1 ms is added. So after a timeout of the request, the time of the call is certainly over.
+   * Returns the options of a request. The request must end within the time that is left for the call. Because a timer
+   * may fire almost 1 ms early, 1 ms is added. This ensures that a request times out only after the time of the call is
+   * over.
    */
   const options = () => ({
     signal,

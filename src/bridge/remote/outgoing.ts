@@ -55,7 +55,10 @@ export function unseen(events: readonly Event[], agent: string): Unseen {
   return { parts: apart(turns.toReversed()), seen: events.at(-1)?.id };
 }
 
-/** Joins the turns, and begins each turn and its context on new lines, because receivers often join the texts of a message. */
+/**
+ * Joins the turns. A blank line is added before a text that begins a turn, and before a text that is sent as context,
+ * because receivers often join the texts of a message.
+ */
 function apart(turns: readonly A2APart[][]): A2APart[] {
   const parts: A2APart[] = [];
   for (const turn of turns) {
@@ -69,8 +72,9 @@ function apart(turns: readonly A2APart[][]): A2APart[] {
 }
 
 /**
- * Returns a function that checks whether the agent has received an event. An event of the agent may have a note (note.ts)
- * with the id of the last event that the agent had received in the same branch. Events of parallel branches do not count as received.
+ * Returns a function that checks whether the agent has received an event. An event of the agent may have a note
+ * (note.ts) with the id of the last event that the agent had received. The note applies to the events of the same
+ * branch and of enclosing branches. Events of parallel branches do not count as received.
  */
 function receivedBy(
   events: readonly Event[],

@@ -70,7 +70,7 @@ export class RemoteReading {
 
   /** Returns all content of this turn. It must be called after the stream has ended. */
   whole(): ReceivedPart[] {
-    // The first snapshot has the state that the task had before the message, and no event followed it. So the snapshot
+    // If the first snapshot has the state that the task had before the message, and no event has followed, the snapshot
     // is the result.
     if (this.#stale && this.state === 'completed') this.content.closing(this.lastMessage);
     return this.content.whole();
