@@ -126,6 +126,20 @@ test('a plugin can change what the user said and what is stored, and hears of th
   assert.deepEqual(outcomes, ['done']);
 });
 
+test('a plugin can make neither a complete event partial nor move it to a branch', async () => {
+  const plugin: Plugin = {
+    name: 'mover',
+    onEvent: (event) => ({ ...event, partial: true, branch: 'elsewhere' }),
+  };
+  const agent = llmAgent({ name: 'a', model: scriptedModel([[{ text: 'hello' }]]) });
+  const runner = createRunner({ agent, plugins: [plugin] });
+  await runner.runToEnd({ ...at, message: 'hi' });
+  const session = await runner.sessions.get({ app: 'a', user: 'ann', id: 's' });
+  const [, answer] = session?.events ?? [];
+  assert.equal(contentText(answer?.content), 'hello');
+  assert.equal(answer?.branch, undefined);
+});
+
 test('a hook that throws ends the run with an event that says so', async () => {
   const events = await run([], {
     beforeAgent() {

@@ -278,7 +278,8 @@ export function createRun(services: RunServices, start: RunStart) {
       }
       if (!changed) continue;
       const { id, author, branch, partial } = given;
-      event = { ...changed, id, runId, author, ...defined({ branch, partial }) };
+      const { branch: _branch, partial: _partial, ...kept } = changed;
+      event = { ...kept, id, runId, author, ...defined({ branch, partial }) };
     }
     return event;
   }

@@ -231,7 +231,14 @@ function requiredPages(error: unknown): ElicitRequestParams[] {
     if (!isObject(each)) return [];
     const { url, message, elicitationId } = each;
     if (typeof url !== 'string' || typeof elicitationId !== 'string') return [];
-    return [{ mode: 'url' as const, url, message: String(message), elicitationId }];
+    return [
+      {
+        mode: 'url' as const,
+        url,
+        message: typeof message === 'string' ? message : '',
+        elicitationId,
+      },
+    ];
   });
 }
 

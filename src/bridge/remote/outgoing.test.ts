@@ -56,6 +56,11 @@ test('what was said above its branch it has heard', () => {
   assert.deepEqual(words([first, above, own(above, { branch: 'team.right' })]), []);
 });
 
+test('what parallel agents below it have said is not sent again', () => {
+  const nested = said('left', 'L', { branch: 'team.left' });
+  assert.deepEqual(words([nested, own(nested)]), []);
+});
+
 test('calls, responses, thoughts, errors, partial events and empty texts stay here', () => {
   const parts: ContentPart[] = [
     { kind: 'thought', text: 'secret' },

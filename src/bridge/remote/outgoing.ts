@@ -74,7 +74,7 @@ function apart(turns: readonly A2APart[][]): A2APart[] {
 /**
  * Returns a function that checks whether the agent has received an event. An event of the agent may have a note
  * (note.ts) with the id of the last event that the agent had received. The note applies to the events of the same
- * branch and of enclosing branches. Events of parallel branches do not count as received.
+ * branch, of enclosing branches and of nested branches. Events of parallel branches do not count as received.
  */
 function receivedBy(
   events: readonly Event[],
@@ -95,9 +95,13 @@ function receivedBy(
   };
 }
 
+/** Whether an agent in `branch` sees the events of `other`: one of the two encloses the other, or they are the same. */
 function sees(branch: string | undefined, other: string | undefined): boolean {
-  if (other === undefined) return true;
-  return branch !== undefined && (branch === other || branch.startsWith(`${other}.`));
+  return isWithin(branch, other) || isWithin(other, branch);
+}
+
+function isWithin(branch: string | undefined, outer: string | undefined): boolean {
+  return outer === undefined || branch === outer || branch?.startsWith(`${outer}.`) === true;
 }
 
 function partsOf(event: Event): A2APart[] {
