@@ -58,7 +58,8 @@ function isTimeout(error: unknown): boolean {
  * certificate that is being replaced is only missing for a moment.
  */
 function isFileFailure(error: unknown): boolean {
-  return error instanceof Error && 'syscall' in error && error.syscall === 'open';
+  if (!(error instanceof Error) || !('syscall' in error)) return false;
+  return error.syscall === 'open' || ('code' in error && error.code === 'EISDIR');
 }
 
 function isTlsFailure(error: Error): boolean {

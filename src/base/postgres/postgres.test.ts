@@ -65,6 +65,7 @@ test('errors are StoreErrors without the password', async () => {
     [at('1/x').replace(':postgres@', ':postgres:postgres/#@'), 'unusable', /as %40 %2F/],
     [`postgres://postgres:12?postgres@127.0.0.1:${port}/x`, 'unusable', /as %40 %2F/],
     [at(`${port}/postgres?sslrootcert=/missing`), 'unavailable', /cannot read a file .*\/missing/],
+    [at(`${port}/postgres?sslrootcert=/`), 'unavailable', /cannot read a file .*EISDIR/],
     ['postgres://127.0.0.1:1/postgres:postgres@x/y', 'unavailable', /the database x\/y/],
   ] as const;
   for (const [url, code, message] of cases) {
