@@ -45,7 +45,11 @@ export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskSto
       watch: (taskId, seen) => cluster.watch(taskId, seen),
       unwatch: (taskId) => cluster.unwatch(taskId),
       ask: (node, request, signal, secrecy) =>
-        cluster.ask(node, request, signal, secrecy).catch(translate),
+        cluster.ask(node, request, signal, secrecy).catch((error: unknown) => {
+          // The client has left. This is no failure of the store.
+          signal?.throwIfAborted();
+          return translate(error);
+        }),
       claimPush: (key) => cluster.claimPush(key).catch(translate),
       releasePush: (key) => cluster.releasePush(key),
     };

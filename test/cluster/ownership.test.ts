@@ -14,6 +14,7 @@ import {
   begin,
   clusterDatabase,
   says,
+  silent,
   startNode,
   textOfTask,
   type TestNode,
@@ -288,4 +289,29 @@ test('a request to another node ends when its signal is aborted, also while it i
   const asked = a.store.cluster.ask('silent', 'anything', controller.signal);
   controller.abort(new Error('no longer needed'));
   await assert.rejects(within('the end of the request', asked), /no longer needed/);
+});
+
+test('a client that leaves while another node handles its message is not logged as a failure of the store', async (t) => {
+  const { executor, executions, finish } = controlled(true);
+  const errors: unknown[] = [];
+  const logger = { ...silent, error: (...about: unknown[]) => void errors.push(about) };
+  const a = await startNode(t, database.url, executor);
+  const b = await startNode(t, database.url, executor, { logger });
+  const { id: taskId } = await begin(a.handler, 'go');
+  await executions(1);
+  const asked = Promise.withResolvers<void>();
+  t.mock.method(b.store.cluster, 'ask', (_node: string, _request: string, signal: AbortSignal) => {
+    asked.resolve();
+    return new Promise((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason));
+    });
+  });
+  const controller = new AbortController();
+  const message = says('more', { taskId });
+  const sent = b.handler.sendMessage({ message }, { signal: controller.signal });
+  await within('the request to the other node', asked.promise);
+  controller.abort(new Error('the client has left'));
+  await assert.rejects(sent, /the client has left/);
+  assert.deepEqual(errors, []);
+  finish(0, 'done');
 });

@@ -408,7 +408,7 @@ test('of two answers with webhooks, only the accepted one changes the webhooks o
   assert.deepEqual(await b.handler.listPushConfigs({ id: taskId }), configs);
 });
 
-test('a node whose lease has ended accepts no message until it has joined again', async (t) => {
+test('a node whose lease has ended accepts no message, and is not ready, until it has joined again', async (t) => {
   const { executor } = counting(async () => 'done');
   const { handler, store, id } = await startNode(t, database.url, executor);
   const now = performance.now.bind(performance);
@@ -416,11 +416,13 @@ test('a node whose lease has ended accepts no message until it has joined again'
   const clock = t.mock.method(performance, 'now', () => now() + 2 * store.cluster.leaseMs);
   const sent = handler.sendMessage({ message: says('go') });
   await assert.rejects(sent, { kind: 'unavailable' });
+  await assert.rejects(store.probe(), { message: 'the lease of this node has ended' });
   await database.query('DELETE FROM parley.nodes WHERE id = $1', [id]);
   clock.mock.restore();
   while (!store.cluster.hasLease || store.cluster.node === id) {
     await setTimeout(20);
   }
+  await store.probe();
   const done = await handler.sendMessage({ message: says('go') });
   assert.ok(done.kind === 'task' && done.status.state === 'completed');
 });

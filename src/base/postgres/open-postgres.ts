@@ -385,13 +385,15 @@ function readUrl(text: string): {
     });
   if (!isPostgresUrl(text)) throw invalid('it must start with postgres://');
   const [base = '', query] = text.split('?', 2);
+  const parameters = new URLSearchParams(query);
+  // If the password has a ? that is not encoded, the rest of the password and the host are in the name of a parameter.
+  const isSplit = [...parameters.keys()].some((name) => name.includes('@'));
   // For a Unix socket, the driver accepts a URL without a host, such as postgres://user@/database, but `URL` does not.
-  if (!URL.canParse(base.replace('@/', '@socket/'))) {
+  if (isSplit || !URL.canParse(base.replace('@/', '@socket/'))) {
     throw invalid(
       'check the host and the port, and write @ / : ? # % in the user and the password as %40 %2F %3A %3F %23 %25',
     );
   }
-  const parameters = new URLSearchParams(query);
   const mode = parameters.get('sslmode');
   if (mode !== null && VERIFYING.has(mode)) parameters.set('sslmode', 'verify-full');
   else if (mode !== null && mode !== 'disable' && mode !== 'no-verify') {

@@ -53,6 +53,15 @@ function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }
 
+/**
+ * Returns whether a file that the URL names could not be read. The driver reads these files for each connection, so a
+ * certificate that is being replaced is only missing for a moment.
+ */
+function isFileFailure(error: unknown): boolean {
+  if (!(error instanceof Error) || !('syscall' in error)) return false;
+  return error.syscall === 'open' || ('code' in error && error.code === 'EISDIR');
+}
+
 function isTlsFailure(error: Error): boolean {
   const code = 'code' in error ? String(error.code) : '';
   return /CERT|^ERR_(SSL|TLS)|SIGNATURE/.test(code) || /\bSSL\b/.test(error.message);
@@ -71,6 +80,28 @@ export function toStoreError(error: unknown, database: string): unknown {
       'look for statements that are slow or wait for locks (pg_stat_activity), and check the load of the database',
     );
   }
+  const state = sqlState(error);
+  if (state === '25006') {
+    return refuse(
+      'unavailable',
+      `the database ${database} is read-only: ${reason}`,
+      'use the primary server, and check the setting default_transaction_read_only',
+    );
+  }
+  if (state === '53300') {
+    return refuse(
+      'unavailable',
+      `the database ${database} has no free connection: ${reason}`,
+      'raise max_connections or the limit of the user, or set a smaller pool_size in the URLs of all nodes',
+    );
+  }
+  if (isFileFailure(error)) {
+    return refuse(
+      'unavailable',
+      `cannot read a file for connections to the database ${database}: ${reason}`,
+      'check sslrootcert, sslcert and sslkey in the URL',
+    );
+  }
   if (isConnectionLost(error)) {
     return refuse(
       'unavailable',
@@ -78,7 +109,6 @@ export function toStoreError(error: unknown, database: string): unknown {
       'check that PostgreSQL runs, and that the host and the port in the URL are right',
     );
   }
-  const state = sqlState(error);
   if (state === undefined) {
     if (!(error instanceof Error) || !isTlsFailure(error)) return error;
     return refuse(
@@ -101,7 +131,7 @@ export function toStoreError(error: unknown, database: string): unknown {
       return refuse(
         'unusable',
         `the user of ${database} has too few rights: ${reason}`,
-        'GRANT CREATE ON DATABASE to this user, or create the schema "parley" for it',
+        'make this user the owner of the schema "parley" and its tables; to create them, it needs CREATE on the database',
       );
     case '53100':
     case '53200':

@@ -63,6 +63,9 @@ test('errors are StoreErrors without the password', async () => {
     [at(`${port}/x?sslmode=prefer`), 'unusable', /sslmode is prefer/],
     [at(`${port}/x?pool_size=0`), 'unusable', /pool_size/],
     [at('1/x').replace(':postgres@', ':postgres:postgres/#@'), 'unusable', /as %40 %2F/],
+    [`postgres://postgres:12?postgres@127.0.0.1:${port}/x`, 'unusable', /as %40 %2F/],
+    [at(`${port}/postgres?sslrootcert=/missing`), 'unavailable', /cannot read a file .*\/missing/],
+    [at(`${port}/postgres?sslrootcert=/`), 'unavailable', /cannot read a file .*EISDIR/],
     ['postgres://127.0.0.1:1/postgres:postgres@x/y', 'unavailable', /the database x\/y/],
   ] as const;
   for (const [url, code, message] of cases) {
@@ -74,6 +77,26 @@ test('errors are StoreErrors without the password', async () => {
       return true;
     });
   }
+});
+
+test('a database that is read-only, or has too few connections, is reported as such', async () => {
+  await using own = await testDatabase();
+  const name = new URL(own.url).pathname.slice(1);
+  const role = `${name}_role`;
+  await own.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret' CONNECTION LIMIT 0`);
+  const url = new URL(own.url);
+  url.username = role;
+  url.password = 'secret';
+  await assert.rejects(openPostgres(url.href, { schemas: [ONE] }), {
+    code: 'unavailable',
+    message: /has no free connection: too many connections for role/,
+  });
+  await own.query(`DROP ROLE ${role}`);
+  await own.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+  await assert.rejects(openPostgres(own.url, { schemas: [ONE] }), {
+    code: 'unavailable',
+    message: /is read-only: cannot execute CREATE SCHEMA/,
+  });
 });
 
 test('a database that cannot store every character is refused', async (t) => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -218,4 +218,22 @@ test('another file is not imported into a database that has tasks', async () => 
   await store.append([creation('t1')]);
   await store.close();
   await assert.rejects(importSqlite(other, used.url, options), /tasks that are not from this file/);
+});
+
+test('a missing file is not created, and a file without tasks does not prevent another import', async () => {
+  await using own = await testDatabase();
+  const options = { from: { secretKey }, to: { secretKey }, logger };
+  const missing = join(folder, 'missing.db');
+  await assert.rejects(importSqlite(missing, own.url, options), {
+    message: `there is no file ${missing}`,
+  });
+  assert.equal(existsSync(missing), false);
+  const empty = join(folder, 'empty.db');
+  sqliteStore(empty, { secretKey, logger }).close();
+  await importSqlite(empty, own.url, options);
+  const full = join(folder, 'full.db');
+  const source = sqliteStore(full, { secretKey, logger });
+  source.append([creation('t1')]);
+  source.close();
+  assert.deepEqual(await importSqlite(full, own.url, options), { tasks: 1, already: false });
 });

@@ -7,6 +7,7 @@
  * decrypted is not copied, and this is logged.
  */
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { StoreError } from '../../base/index.ts';
 import {
@@ -106,6 +107,10 @@ export async function importSqlite(
   options: ImportOptions,
 ): Promise<Imported> {
   const { logger = consoleLogger } = options;
+  // Without this check, a missing file would be created.
+  if (!existsSync(path)) {
+    throw new StoreError(`there is no file ${path}`, { hint: 'check the path' });
+  }
   const opened = openStoreFile(path, { synchronous: 'NORMAL' });
   try {
     const source = new SqliteStore(opened, { ...options.from, logger });
@@ -183,7 +188,8 @@ async function begin(
     const found = await progressOf(tx);
     if (found?.source === file.source) return found;
     const [task] = await tx.query('SELECT FROM parley.tasks LIMIT 1');
-    if (found || task) {
+    // An import that has copied no task does not matter.
+    if (task || (found && found.tasks > 0)) {
       throw new StoreError(`the database ${db.name} has tasks that are not from this file`, {
         hint: 'import into an empty database',
       });

@@ -264,6 +264,9 @@ export class Membership {
       }
       this.#sessionSince = Infinity;
       this.listens = false;
+      // Until there is a new session, only the lease counts. Otherwise, a node that cannot open a session, for example
+      // because the database has no free connection, would be taken for dead although it can renew its lease.
+      if (isNeeded()) await db.run(CLUSTER_SQL.setLocked, [id, false]).catch(() => undefined);
       await pause(RECONNECT_MS);
     }
   }

@@ -258,9 +258,15 @@ export class PostgresStore implements TaskStore {
     return scope === undefined ? [] : this.#push.deadLetters(query, scope);
   }
 
-  /** Writes to the database. Throws a StoreError if it cannot be reached, is read-only, or is full. */
+  /**
+   * Writes to the database. Throws a StoreError if it cannot be reached, is read-only, or is full, or if this node has no
+   * lease. Without a lease, the node accepts no messages.
+   */
   async probe(): Promise<void> {
     await this.database.probe();
+    if (this.cluster.member !== null && !this.cluster.hasLease) {
+      throw new StoreError('the lease of this node has ended', { code: 'unavailable' });
+    }
   }
 
   /** Returns the state of the pool of connections, for metrics. */
