@@ -234,6 +234,12 @@ async function callAfterExpiry(store: BudgetStore): Promise<void> {
     await store.recover(other.expiresAt + 1);
     await store.settle([{ id: other.id, booking: { ...bookingOf(other, 20), inputTokens: 60 } }]);
     assert.deepEqual(await spent(key), [220 + 80, 0]);
+
+    const released = planOf(place, { inTask, inputTokens: 100, answer: 400 });
+    await store.reserve(released);
+    await store.recover(released.expiresAt + 1);
+    await store.settle([{ id: released.id }]);
+    assert.deepEqual(await spent(key), [220 + 80, 0]);
   }
 }
 
@@ -390,7 +396,7 @@ describe('PostgreSQL', () => {
     assert.equal((await marks()) - before, 3);
   });
 
-  test('a call whose reservation was stored although the connection was lost holds nothing', async () => {
+  test('a call whose reservation was stored although the connection was lost holds nothing and costs nothing', async () => {
     const place = workspaceOf();
     const [register] = registers;
     let lost = false;
@@ -418,5 +424,13 @@ describe('PostgreSQL', () => {
       assert.equal(again.granted && again.tokens, 700);
       await store.settle([{ id: next.id }]);
     }
+    lost = true;
+    const taken = planOf(place, one);
+    await assert.rejects(async () => store.reserve(taken));
+    lost = false;
+    await database.query(`UPDATE parley.reservations SET owner = 'dead' WHERE id = $1`, [taken.id]);
+    assert.equal(await stores[1]!.recover(NOW), 1);
+    await store.settle([]);
+    assert.equal((await store.spent(place.limits.key)).tokens, 0);
   });
 });

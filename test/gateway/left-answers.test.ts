@@ -47,8 +47,17 @@ async function gatewayTo({ url }: Vendor, more: object = {}): Promise<RunningGat
   });
 }
 
-/** Sends a request and leaves as soon as the provider has begun, without any visible part of the answer. */
-async function askAndLeave(gateway: RunningGateway, path: string, body: object, vendor: Vendor) {
+/**
+ * Sends a request and leaves when the provider has it: after the provider has begun, without any visible part of the
+ * answer, or before (`begins` is false).
+ */
+async function askAndLeave(
+  gateway: RunningGateway,
+  path: string,
+  body: object,
+  vendor: Vendor,
+  begins = true,
+) {
   const leaving = new AbortController();
   const asking = fetch(new URL(path, gateway.url), {
     method: 'POST',
@@ -57,8 +66,10 @@ async function askAndLeave(gateway: RunningGateway, path: string, body: object, 
     signal: leaving.signal,
   }).then((answer) => answer.text());
   const response = await vendor.asked;
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
-  response.write(openai.answer[0]);
+  if (begins) {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write(openai.answer[0]);
+  }
   leaving.abort();
   await assert.rejects(asking);
   while (gateway.gateway.running > 0) await new Promise(setImmediate);
@@ -100,6 +111,16 @@ test('a provider that does not end its answer in time is left, and what is known
   const { inputTokens, outputTokens, calls } = Object(await counted(gateway));
   assert.ok(inputTokens > 0);
   assert.deepEqual([outputTokens, calls], [0, 1]);
+});
+
+test('a provider that fails before it answers a client that has left costs nothing', async () => {
+  await using vendor = await heldVendor();
+  await using gateway = await gatewayTo(vendor);
+  const path = '/v1/chat/completions';
+  const response = await askAndLeave(gateway, path, PATHS[path], vendor, false);
+  response.destroy();
+  const used = await counted(gateway);
+  assert.partialDeepStrictEqual(used, { inputTokens: 0, outputTokens: 0, calls: 1 });
 });
 
 test('a gateway that closes does not wait for the answers of clients that have left', async () => {

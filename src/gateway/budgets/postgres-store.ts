@@ -222,7 +222,9 @@ export function createPostgresBudgetStore(
     const orphans = [...doubtfulReservations.keys()].map((id) => ({ id }));
     const taken = yield* SQL.takeReservations.all({ rows: jsonRows([...ids, ...orphans]) });
     const byId = new Map(taken.map((row) => [String(row['id']), row]));
-    const uses = settlements.flatMap((each) => endedUse(each, byId.get(each.id ?? '')) ?? []);
+    const uses = [...settlements, ...orphans].flatMap(
+      (each) => endedUse(each, byId.get(each.id ?? '')) ?? [],
+    );
     yield* count(
       taken.filter((row) => !isRecovered(row)),
       uses,

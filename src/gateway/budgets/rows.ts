@@ -149,14 +149,18 @@ export function isRecovered(row: Row): boolean {
   return row['recovered'] === true || row['recovered'] === 1;
 }
 
-/** Returns the usage to count when a call ends, or undefined if there is none. `row` is the call's reservation. */
+/**
+ * Returns the usage to count when a call ends, or undefined if there is none. `row` is the call's reservation. If an
+ * estimate was counted for a call that was released, the usage is the negative estimate.
+ */
 export function endedUse({ id, booking }: Settlement, row: Row | undefined): BookedUse | undefined {
-  if (!booking) return undefined;
-  if (id === undefined) return { booking, inTask: false, isRest: false };
+  if (id === undefined) return booking && { booking, inTask: false, isRest: false };
   // If the reservation is missing, the call has already been counted, for example by a process that resumed it.
   if (!row) return undefined;
-  if (!isRecovered(row)) return { booking, inTask: true, isRest: false };
-  return { booking: restOf(booking, bookingIn(row)), inTask: true, isRest: true };
+  if (!isRecovered(row)) return booking && { booking, inTask: true, isRest: false };
+  const counted = bookingIn(row);
+  const used = booking ?? { ...counted, inputTokens: 0, outputTokens: 0, nanos: 0 };
+  return { booking: restOf(used, counted), inTask: true, isRest: true };
 }
 
 /**

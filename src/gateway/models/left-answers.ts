@@ -14,8 +14,11 @@ interface LeftAnswer {
   next(): Promise<SourceChunk>;
   /** Closes the connection to the provider. A pending `next` then rejects. */
   stop(): void;
-  /** Called once, with the usage if the provider has reported it. Must not throw. */
-  end(usage: Usage | undefined): void;
+  /**
+   * Called once, with the usage if the provider has reported it. `isBroken` is true if the provider has failed. Must not
+   * throw.
+   */
+  end(usage: Usage | undefined, isBroken: boolean): void;
 }
 
 /** Maximum number of left answers that are read at the same time. */
@@ -26,19 +29,24 @@ export function createLeftAnswers() {
   let closed = false;
 
   async function read(answer: LeftAnswer): Promise<void> {
-    const timer = setTimeout(() => answer.stop(), answer.ms);
+    let isTimedOut = false;
+    const timer = setTimeout(() => {
+      isTimedOut = true;
+      answer.stop();
+    }, answer.ms);
     let usage: Usage | undefined;
+    let isBroken = false;
     try {
       let chunk = await answer.next();
       while (chunk.kind !== 'finish') chunk = await answer.next();
       usage = chunk.usage;
     } catch {
-      // The usage stays unknown.
+      isBroken = !isTimedOut && !closed;
     }
     clearTimeout(timer);
     open.delete(answer);
     answer.stop();
-    answer.end(usage);
+    answer.end(usage, isBroken);
   }
 
   return {
@@ -48,7 +56,7 @@ export function createLeftAnswers() {
     take(answer: LeftAnswer): void {
       if (closed || answer.ms === 0 || open.size >= MAX_ANSWERS) {
         answer.stop();
-        answer.end(undefined);
+        answer.end(undefined, false);
       } else open.set(answer, read(answer));
     },
     /** Ends all answers that are being read. Resolves when `end` has been called for each of them. */

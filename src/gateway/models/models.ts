@@ -145,6 +145,7 @@ export interface ModelsOptions extends WatchOptions {
 
 const DEADLINE_SECONDS = 15 * 60;
 const DELAY_MS = 250;
+const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 };
 const FREE: Reservation = { maxOutputTokens: undefined, settle() {}, release() {} };
 
 export function createModels(options: ModelsOptions): Models {
@@ -263,7 +264,7 @@ export function createModels(options: ModelsOptions): Models {
       } else if (failed) {
         const { pricing } = target;
         const cost = pricing && { amount: 0, currency: pricing.currency };
-        reservation.settle({ inputTokens: 0, outputTokens: 0, cost, failed });
+        reservation.settle({ ...NO_USAGE, cost, failed });
       } else reservation.release();
       watched.end(failed ? error.error.code : 'canceled');
       if (!(error instanceof NoAnswer)) throw error;
@@ -326,15 +327,23 @@ export function createModels(options: ModelsOptions): Models {
       const hidden = !NEVER_HIDES.has(type);
       // If the number of concurrent calls is limited, other callers need the slot.
       const reads = hidden && !free && maxConcurrent === undefined;
+      let hasBegun = !(unread instanceof Promise);
       left.take({
         ms: reads ? usageWaitMs : 0,
         async next() {
           const first = unread;
           unread = undefined;
-          return first ?? next();
+          const chunk = await (first ?? next());
+          hasBegun = true;
+          return chunk;
         },
         stop: () => stop(new Error('the caller has left')),
-        end: (usage) => settle(usage ?? tally.estimate(prompt, { hidden, maxOutputTokens })),
+        end(usage, isBroken) {
+          // As for a caller who stays: a call that fails before its answer costs nothing, and pauses do not count.
+          if (usage) settle(usage);
+          else if (isBroken) settle(hasBegun ? tally.estimate(prompt) : NO_USAGE);
+          else settle(tally.estimate(prompt, { hidden, maxOutputTokens }));
+        },
       });
     }
 
