@@ -69,7 +69,7 @@ export interface ServeOptions {
   /**
    * Fields of the extended card that override the card. With `true`, the card declares an extended card, but a request
    * for it gets the error that none is configured. Without `authenticate`, all callers may read the extended card. With
-   * `authenticate`, only authenticated callers may.
+   * `authenticate`, only authenticated callers may read it.
    */
   readonly extendedCard?: Partial<AgentCard> | ((call: Call) => Partial<AgentCard>) | true;
   readonly store?: HandlerOptions['store'];

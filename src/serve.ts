@@ -77,7 +77,7 @@ export interface AgentServer {
   listen(port?: number, host?: string): Promise<Listening>;
   /**
    * Refuses new messages, waits up to `ms` milliseconds for executions and webhooks to end, aborts those that have not
-   * ended, and closes the store. The default of `ms` is 0. Webhooks have at least one second.
+   * ended, and closes the store. The default of `ms` is 0. Webhooks get at least one second, even if `ms` is smaller.
    */
   close(ms?: number): Promise<void>;
 }

@@ -3,9 +3,9 @@
  *
  * V8 gives a Map a new table after a number of changes. The old table points to the new one, and still contains the
  * entries that it had. If an old table has reached the old generation of the heap, it stays there until the next full
- * garbage collection. Until then, it keeps the entries of all later tables alive, even deleted ones. So nearly every
- * request would be copied to the old generation, which takes more time than all other garbage collection. Instead, this
- * class copies the entries to a new Map, to which no old table points.
+ * garbage collection. Until then, it keeps the entries of all later tables alive, even deleted ones. So the entries of
+ * nearly every request would be copied to the old generation, which takes more time than all other garbage collection.
+ * Instead, this class copies the entries to a new Map, to which no old table points.
  */
 export class ChurnMap<Key, Value> {
   #entries = new Map<Key, Value>();

@@ -1,13 +1,13 @@
 /**
  * Circuit breakers. Each target has its own circuit. A target is, for example, a model of a provider or the host of
  * webhooks. While a circuit is closed, calls are allowed. After several consecutive failures, the circuit opens for
- * some time and rejects calls. Then it allows one call, the probe. The outcome of the probe closes the circuit or
- * opens it again.
+ * some time and rejects calls. Then it allows one call, the probe. The outcome of the probe closes the circuit or opens
+ * it again.
  *
  * One caller must not be able to block a target for the others, because its own requests may be the cause of the
- * failures. So a caller's failures open the circuit only for this caller. The circuit opens for all callers only if
- * several of them fail. Each caller then has its own probe. A caller is, for example, a workspace or the owner of
- * tasks.
+ * failures. So a caller's failures open the circuit only for this caller. The circuit opens for all callers only if the
+ * calls of several callers fail. Each caller then has its own probe. A caller is, for example, a workspace or the owner
+ * of tasks.
  *
  * A target may also ask for a pause, for example with Retry-After. The gateway's key for a provider is shared by all
  * callers, so the pause applies to all of them. But the other callers wait for at most `openMs` and then try again.

@@ -41,9 +41,9 @@ export function flushAtEndOfTurn(object: Flushable): void {
 }
 
 /**
- * Calls `flush` in the same turn, after the objects of `flushAtEndOfTurn` were flushed, and after the callbacks of
- * promises that these objects have resolved. So the events that are parsed or released at the end of a turn are stored
- * in the same turn, in one transaction.
+ * Calls `flush` at the end of this turn, after the objects of `flushAtEndOfTurn` were flushed, and after the callbacks
+ * of promises that these objects have resolved. So the events that are parsed or released at the end of a turn are
+ * stored in the same turn, in one transaction.
  */
 export function flushLastInTurn(object: Flushable): void {
   dueLast.push(object);

@@ -21,12 +21,12 @@ const RESERVE = 1 / 4;
 const SEEN_MS = 10 * 60_000;
 
 export interface Slots {
-  /** Returns whether the caller would get `count` slots without waiting. Default: one. */
+  /** Returns whether the caller would get `count` slots without waiting. Default of `count`: 1. */
   free(caller: string, count?: number): boolean;
   /**
    * Waits for `count` slots and returns a function that releases them. Rejects with the signal's reason if the call
-   * must wait and the signal is aborted. Rejects with a QueueFullError if the caller has too many calls in the queue. A
-   * call that asks for more slots than there are gets all of them.
+   * must wait and the signal is aborted. Rejects with a QueueFullError if the caller has too many calls in the queue.
+   * If `count` is larger than the number of all slots, the call gets all slots.
    */
   take(caller: string, signal: AbortSignal, count?: number): Promise<() => void>;
 }

@@ -101,7 +101,7 @@ export function nearestNames(
 
 /**
  * Splits a text before its last character. A stream can send `now` first, and hold back `held` until more text arrives
- * or the text ends. Then its final chunk is never empty.
+ * or the text ends. So the final chunk of the stream is never empty.
  */
 export function splitLast(text: string): { readonly now: string; readonly held: string } {
   const size = (text.codePointAt(text.length - 2) ?? 0) > 0xffff ? 2 : 1;

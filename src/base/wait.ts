@@ -13,7 +13,7 @@ export function andThen<Value, Result>(
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
-/** Returns the values, in a promise only if one of them is a promise. */
+/** Returns the values. If one of them is a promise, returns a promise of all values. */
 export function allOf<Value>(
   values: readonly MaybePromise<Value>[],
 ): MaybePromise<readonly Value[]> {

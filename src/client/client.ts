@@ -126,7 +126,7 @@ export interface AgentClient extends AsyncDisposable {
   ): Promise<TaskPushNotificationConfig>;
   listPushConfigs(taskId: string, options?: CallOptions): Promise<TaskPushNotificationConfig[]>;
   deletePushConfig(taskId: string, configId: string, options?: CallOptions): Promise<void>;
-  /** Returns the card for authenticated callers. */
+  /** Returns the agent's extended card. */
   extendedCard(options?: CallOptions): Promise<AgentCard>;
   /** Ends all calls and streams, and refuses new calls. The agent continues its work. */
   close(): void;

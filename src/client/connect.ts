@@ -100,9 +100,9 @@ type GrpcClient = typeof import('./grpc/index.ts');
 
 /**
  * Loads the gRPC client if gRPC is the best choice in the card. Otherwise returns undefined. If the packages of gRPC
- * are not installed, also returns undefined, so that another interface is used. But throws if the card has no other
- * interface, or if the caller asks for gRPC. A caller's own `fetch` may check addresses or use a proxy, but gRPC does
- * not use `fetch`. So with such a `fetch`, gRPC is used only if the caller asks for it.
+ * are not installed, also returns undefined, so that another interface is used. In this case, throws if the card has no
+ * other interface, or if the caller asks for gRPC. A caller's own `fetch` may check addresses or use a proxy, but gRPC
+ * does not use `fetch`. So if the caller gives a `fetch`, gRPC is used only if the caller also asks for gRPC.
  */
 export async function loadGrpc(
   found: FoundCard,

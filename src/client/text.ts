@@ -72,10 +72,10 @@ function statusParts({ status: { message } }: Task): Part[] {
 }
 
 /**
- * Returns the sections of the answer that come before the status. These are the artifacts, without the output of tools,
- * if they have a text. If these artifacts have no text, but the status has one, returns an empty list. If neither has a
- * text, the sections are the texts that the agent sent while it worked. The coding agent and gemini-cli's server send
- * such texts.
+ * Returns the sections of the answer that come before the status. If there is a text in the artifacts, apart from the
+ * output of tools, these artifacts are the sections. If only the status has a text, there are no sections. If neither
+ * has a text, the sections are the texts that the agent sent while it worked. The coding agent and gemini-cli's server
+ * send such texts.
  */
 function sectionsBeforeStatus(task: Task): Part[][] {
   const answers = (task.artifacts ?? [])

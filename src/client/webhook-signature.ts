@@ -7,7 +7,7 @@ import { A2AError } from '../protocol/index.ts';
 import { fitsAlgorithm, fromBase64, verifySignature, type PublicJwk } from './connection/jws.ts';
 import { RemoteKeySet } from './connection/key-set.ts';
 
-/** The keys whose signatures of webhooks are accepted, and the options of the verification. */
+/** The trusted keys of signed webhooks, and the options of the verification. */
 export interface WebhookTrust {
   /** Public keys of the agents' servers, as JSON. */
   readonly keys?: readonly PublicJwk[] | undefined;
@@ -26,11 +26,11 @@ export interface WebhookTrust {
 const ALGORITHM = 'EdDSA';
 const SCHEME = 'v1a,';
 const MAX_SIGNATURES = 4;
-/** Maximum number of keys of a fetched set that are tried. The keys in the option `keys` are all tried. */
+/** Maximum number of keys of a fetched set that are tried. All keys in the option `keys` are tried. */
 const MAX_FETCHED_KEYS = 16;
 /**
- * Maximum length of a notification's id. Parley's servers percent-encode the id of the configuration in it, which can
- * make that id nine times as long.
+ * Maximum length of a notification's id. This id contains the id of the configuration. Parley's servers percent-encode
+ * the latter, which can make it nine times as long.
  */
 export const MAX_ID_CHARS = 4096;
 

@@ -29,7 +29,7 @@ const GONE = new ConnectError('The client disconnected', Code.Canceled);
 /** The content types of messages in protobuf. gRPC with JSON and gRPC-Web are not supported. */
 const BINARY = /^application\/grpc(?:\+proto)?\s*(?:;|$)/i;
 
-/** Makes the handler of the methods of a router. */
+/** Makes a handler that calls the methods of a router. */
 export function createAdapter(router: ConnectRouter, context: GrpcContext): GrpcHandler {
   const methods = new Map(router.handlers.map((method) => [method.requestPath, method]));
   const { app, publicUrl } = context;
@@ -115,7 +115,7 @@ function discardRest(request: Http2ServerRequest): void {
   request.resume();
 }
 
-/** Refuses a content type, as gRPC specifies it. */
+/** Refuses a content type with HTTP status 415, as gRPC specifies. */
 function refuseType(request: Http2ServerRequest): void {
   request.stream.respond({ ':status': 415 }, { endStream: true });
   discardRest(request);
@@ -174,8 +174,8 @@ function trailersOf(trailer: Headers): Record<string, string> {
 const PUNCTUATION = /(?<!^)%20(?!$)|%(?!20|25|7F)[2-7][\dA-F]/g;
 
 /**
- * Iterates over the body. Counts its bytes while it is being received, and limits the size of its message, and
- * the number of messages that are nested in it.
+ * Iterates over the body, and counts its bytes while it is being received. Limits the size of the message in the body,
+ * and the number of messages inside this message.
  */
 async function* countedBody(
   request: Http2ServerRequest,
@@ -249,7 +249,7 @@ class ResponseWriter implements Beating {
     this.#response.stream.once('close', () => this.#context.heartbeat.remove(this));
   }
 
-  /** Waits until the client has read what was written, or has left. */
+  /** Waits until the client has read the written data, or has disconnected. */
   async #drained(bytes: number): Promise<void> {
     const { stream } = this.#response;
     const client = clientOf(this.#call.user, this.#call.request);

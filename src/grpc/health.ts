@@ -18,8 +18,8 @@ export const HEALTH_SERVICE = 'grpc.health.v1.Health';
 /** How often a watched status is read. */
 const WATCH_MS = 2000;
 /**
- * The limits of watchers. They are not counted with the other streams, because they need no authentication and could use
- * up the streams of all clients.
+ * The limits of watchers. They are not counted with the other streams, because they need no authentication and could
+ * use up the streams of all clients.
  */
 const WATCHERS = { maxStreams: 256, maxStreamsPerClient: 8 };
 

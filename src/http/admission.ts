@@ -92,7 +92,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   function checkHost(request: TransportRequest): void {
     const given = request.header('host');
     const host = given ?? '';
-    // The URL in the card is made from this header. To sign a longer card takes more time.
+    // The URL in the card is made from this header. Signing a longer card takes more time.
     if (host.length > MAX_HOST_CHARS) {
       throw new A2AError('invalidRequest', 'The Host header is too long');
     }

@@ -97,7 +97,7 @@ function createMounts(app: AppContext, mounts: Mounts) {
     if (!agent) {
       throw new A2AError(
         'notFound',
-        `This address has no agent's name. Use ${path}/NAME/ with a slash at the end, because some clients drop what follows the last slash`,
+        `This address contains no agent name. Use ${path}/NAME/ with a slash at the end, because some clients drop the part after the last slash`,
       );
     }
     const request = new MountedRequest(outer, path.length, `${path}/${name}`);

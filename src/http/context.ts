@@ -19,7 +19,7 @@ export interface AppContext {
   readonly signing: SigningKeys;
   /** Whether the keys in `signing` also sign the cards. */
   readonly signsCards: boolean;
-  /** Limits for how many Host headers the cards are signed. */
+  /** Limits the number of Host headers for which cards are signed. */
   readonly signedHosts: SignedHosts;
   /** The supported protocol versions, oldest first. */
   readonly versions: readonly ProtocolVersion[];

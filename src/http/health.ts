@@ -1,6 +1,7 @@
 /**
  * Checks whether the server is alive (`/healthz`) and ready for requests (`/readyz`). These paths need no
- * authentication. Therefore the result is cached briefly, and shows only which checks failed. The causes are in the log.
+ * authentication. Therefore the result is cached briefly, and contains only the names of the checks and whether they
+ * failed. The causes are in the log.
  */
 import { raceAbort } from '../base/index.ts';
 import type { Logger, TaskStore } from '../tasks/index.ts';

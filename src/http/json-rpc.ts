@@ -56,7 +56,7 @@ export async function answerJsonRpc(
     const raw = parseJsonText(body);
     id = jsonRpcIdOf(raw);
     const { method, params } = readJsonRpcRequest(raw);
-    // If the requested version is not supported, the method name determines the version whose format the error has.
+    // If the requested version is not supported, the error has the format of the version that has this method.
     const old = operationOf('0.3', method);
     const named = old ?? operationOf('1.0', method);
     asksForStream = named !== undefined && isStream(named);

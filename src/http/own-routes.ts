@@ -76,7 +76,7 @@ export type FailedRequest = Pick<TransportRequest, 'url' | 'header'>;
 /** The method and the path of a route. */
 export interface RouteBase {
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** The path. `{name}` stands for one path segment. */
+  /** The path. `{name}` is a parameter. It stands for one path segment or a part of one. */
   readonly path: string;
   /** Extensions that are active for every request to the route. */
   readonly implies?: readonly string[];

@@ -1,6 +1,6 @@
 /**
  * Limits how often a card is signed for a new Host header. The URLs in a card depend on this header, so each name of
- * the server needs its own signatures. To make them takes about a millisecond. Without a limit, a client that invents
+ * the server needs its own signatures. Making them takes about a millisecond. Without a limit, a client that invents
  * names could keep the server busy. A server with a public URL has only one name.
  */
 import { BoundedMap } from '../base/index.ts';

@@ -74,7 +74,10 @@ export function webhookDelivery(options: WebhookOptions = {}, signing?: SigningK
   /** The slot for loading and encoding a task. Only one task at a time is loaded and encoded. */
   const making = createSlots(1);
 
-  /** The result keeps no reference to the event, which may be large and is not in the body. */
+  /**
+   * Returns a function that makes a body with the whole task. It keeps no reference to the event, which may be large
+   * and is not in the body.
+   */
   function taskBody({ record: { version }, task }: Delivery): MakeBody {
     return async (signal) => {
       const release = await making.take('', signal);

@@ -168,7 +168,7 @@ for (const kind of Object.keys(ERRORS) as ErrorKind[]) {
   if (!byCode.has(ERRORS[kind].code)) byCode.set(ERRORS[kind].code, kind);
   byReason.set(ERRORS[kind].reason, kind);
 }
-// These names are used by a2a-go and by drafts of 1.0.
+// The reasons that a2a-go and drafts of 1.0 use.
 byReason.set('UNSUPPORTED_CONTENT_TYPE', 'contentTypeNotSupported');
 byReason.set('AUTHENTICATED_EXTENDED_CARD_NOT_CONFIGURED', 'extendedCardNotConfigured');
 

@@ -1,4 +1,4 @@
-/** What an A2A client of a live session must know about the ids of its tasks. */
+/** Constants for A2A clients of a live session. They concern the ids of tasks and executions. */
 
 /**
  * The key in the task's metadata that marks the response to a queued prompt. The prompt runs when the current turn
@@ -8,7 +8,8 @@ export const QUEUED_KEY = 'parley.queued';
 
 /**
  * The start of every execution id. `command/execute` returns an execution id, which is the id of the message that
- * starts the command's turn. Clients can use it like a task id. Clients choose the ids of their messages, so without
- * the prefix a message could have the id of a task. The events of an execution have the id of the session's task.
+ * starts the command's turn. Clients can use it like a task id. The prefix distinguishes it from task ids. Without the
+ * prefix, a client could choose the id of a task as a message id. The events of an execution have the id of the
+ * session's task.
  */
 export const EXECUTION_PREFIX = 'execution-';

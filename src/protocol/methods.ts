@@ -36,7 +36,7 @@ export type ResultOf<O extends UnaryOperation> = UnaryTypes[O]['result'];
 /** An HTTP method and a path. */
 export interface RestRoute {
   readonly verb: 'GET' | 'POST' | 'DELETE';
-  /** The path. `{name}` stands for one path segment, which becomes the parameter of this name. */
+  /** The path. `{name}` is a parameter. It stands for one path segment, or for a part of one as in `{id}:cancel`. */
   readonly path: string;
 }
 
@@ -214,7 +214,9 @@ export function mapOperations({ unary, stream }: OperationMaker): AgentService {
   };
 }
 
-/** Wraps a service. Each operation gets the parameters that `prepare` returns. If `prepare` throws, the call rejects. */
+/**
+ * Wraps a service. Each operation gets the parameters that `prepare` returns. If `prepare` throws, the call rejects.
+ */
 export function withPreparedCalls(
   service: AgentService,
   prepare: <O extends Operation>(operation: O, params: ParamsOf<O>, call?: Call) => ParamsOf<O>,

@@ -1,4 +1,4 @@
-/** Conditions that zod has no method for. The schemas and the generated checks (checks.ts) call them. */
+/** Conditions for which zod has no method. The schemas and the generated checks (checks.ts) call these functions. */
 
 export function hasOneContent({ bytes, uri }: { bytes?: unknown; uri?: unknown }): boolean {
   return (bytes === undefined) !== (uri === undefined);

@@ -21,9 +21,9 @@ export interface GuardedFetchOptions {
 
 /**
  * Returns a `fetch` function for an address that is not trusted. It supports a method, headers, a body of text or
- * bytes, a signal, and a streamed response. It does not follow redirects, because the credentials in the headers are
- * meant only for the original host. Instead, it returns the response with the redirect, whatever the option `redirect`
- * is. The caller can then follow a redirect to the same origin, or treat it as a failure.
+ * bytes, a signal, and a streamed response. It never follows redirects, because the credentials in the headers are
+ * meant only for the original host. It ignores the option `redirect`, and returns the response with the redirect. The
+ * caller can then follow a redirect to the same origin, or treat it as a failure.
  */
 export function guardedFetch(options: GuardedFetchOptions = {}): typeof globalThis.fetch {
   const { allowNetworks, timeoutMs = RESPONSE_MS } = options;
@@ -64,8 +64,8 @@ export function guardedFetch(options: GuardedFetchOptions = {}): typeof globalTh
  * Returns a `fetch` function for the server at `address` and for the URLs that this server names. Requests to the
  * server's own host use the global `fetch` without a guard. If the server is on this machine, so do all requests to
  * this machine. All other requests use `guardedFetch`. Redirects are never followed, because the server could redirect
- * to a private address. Without a guard, the function rejects if the option `redirect` is `error`. For any other value,
- * it returns the response with the redirect.
+ * to a private address. If a request without a guard is redirected and the option `redirect` is `error`, the function
+ * rejects. Otherwise, it returns the response with the redirect.
  */
 export function fetchNamedBy(
   address: string,

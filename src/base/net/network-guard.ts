@@ -54,10 +54,7 @@ export class AddressError extends Error {
 export interface NetworkGuard {
   /** Returns whether an IP address may be reached. Returns false if the text is not an IP address. */
   allows(address: string): boolean;
-  /**
-   * Returns whether the host of the URL is an IP address (or localhost) that may not be reached. Does not resolve
-   * names.
-   */
+  /** Returns whether the URL has an IP address (or localhost) that must not be reached. Does not resolve names. */
   closes(url: URL): boolean;
   /**
    * Parses an http or https URL without credentials. Throws an AddressError for any other URL, and for an address in a

@@ -5,7 +5,7 @@ const FIRST_RETRY_MS = 20;
 const MAX_RETRY_MS = 1000;
 
 export interface LostConnectionOptions {
-  /** How long further attempts are made, in milliseconds. */
+  /** How long to continue with further attempts, in milliseconds. */
   readonly retryMs: number;
   /** Returns whether the work is no longer needed, because the store was closed. */
   readonly isClosed: () => boolean;

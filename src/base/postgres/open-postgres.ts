@@ -162,8 +162,8 @@ function newConnections(
     query_timeout: timeoutMs,
     idleTimeoutMillis: 60_000,
     onConnect: (connection) => {
-      // The pool handles the errors of idle connections only. An error of a connection in use would end the process if
-      // it had no handler. It can be ignored here, because the statements on this connection fail too.
+      // The pool handles the errors of idle connections only. Without a handler, an error of a connection in use would
+      // end the process. The error can be ignored here, because the statements on this connection fail too.
       connection.on('error', () => {});
       // An error is ignored: if the connection is lost, the next statement on it fails and reports the error.
       const settings = [Object.keys(LOOKUPS), Object.values(LOOKUPS)];

@@ -12,7 +12,7 @@ export interface FileCheck {
   /** Throws a StoreError if the file at the database's path is no longer the file that is open. */
   present(): void;
   /**
-   * Makes the check of `present`, and runs `query` on a new connection. Throws a StoreError if the check or the query
+   * Checks the same as `present`, and runs `query` on a new connection. Throws a StoreError if the check or the query
    * fails, for example because the file is damaged. `query` should read the first and the last pages. The open
    * connection cannot be used, because it has most pages in its cache.
    */

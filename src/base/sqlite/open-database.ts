@@ -26,7 +26,7 @@ export interface DatabaseOptions {
    */
   readonly synchronous?: 'NORMAL' | 'FULL' | undefined;
   readonly foreignKeys?: boolean;
-  /** Whether new files are created such that `PRAGMA incremental_vacuum` works. */
+  /** Whether `PRAGMA incremental_vacuum` works in files that are created here. */
   readonly incrementalVacuum?: boolean;
   /** Maximum size of the file, in pages of 4 KiB. */
   readonly maxPages?: number | undefined;

@@ -33,8 +33,8 @@ export class NoHomeError extends Error {
 }
 
 /**
- * Returns the user's home folder, which is always an absolute path. If the variable for it is empty or relative, it is
- * ignored. With a relative path, the current folder, for example a cloned repository, would count as the user's home.
+ * Returns the user's home folder, which is always an absolute path. An empty or relative path in HOME or USERPROFILE is
+ * ignored. With such a path, the current folder, for example a cloned repository, would count as the user's home.
  */
 export function homeFolder(): string {
   const folder = absolute(known(homedir)) ?? absolute(known(() => userInfo().homedir));
@@ -43,7 +43,9 @@ export function homeFolder(): string {
   throw new NoHomeError(`the home folder is unknown: set ${variable} to an absolute path`);
 }
 
-/** Returns what the system knows about the user, or undefined if it does not know the user. */
+/**
+ * Returns the result of `read`. Returns undefined if `read` throws, which means that the system does not know the user.
+ */
 function known<Value>(read: () => Value): Value | undefined {
   try {
     return read();

@@ -27,7 +27,7 @@ interface OwnCertificate extends SelfSigned {
   readonly fingerprint: string;
 }
 
-/** A certificate that expires sooner than this is replaced. */
+/** A certificate that expires within this time is replaced. */
 const RENEW_MS = 7 * 86_400_000;
 /** Maximum number of addresses in a certificate. If there are more, the oldest unneeded addresses are left out. */
 const MAX_ADDRESSES = 16;

@@ -62,7 +62,7 @@ export function requestAttributes(settings: {
   return defined({ [GEN_AI.maxTokens]: maxOutputTokens, [GEN_AI.temperature]: temperature });
 }
 
-/** Returns the attributes for the answer of a model. `reason` is why the answer ended, for example `tool-calls`. */
+/** Returns the attributes for the answer of a model. `reason` says why the answer ended, for example `tool-calls`. */
 export function answerAttributes(
   usage:
     | {

@@ -1,4 +1,4 @@
-/** Checks what can be seen in the card itself, without a request to the agent. */
+/** Checks the card itself, without a request to the agent. */
 import { hostNameOf, isObject, isThisMachine } from '../../base/index.ts';
 import type { AgentCard, AgentInterface } from '../../protocol/index.ts';
 import { type FoundCard, isGrpc } from '../connection/discover.ts';

@@ -15,7 +15,7 @@ export interface AgentCheck {
   readonly origin?: string | undefined;
 }
 
-/** Says what a problem means for the clients of the agent, and how to fix it. */
+/** The meaning of a problem for the clients of the agent, and how to fix it. */
 interface Explanation {
   readonly meaning: string;
   readonly fix: string;

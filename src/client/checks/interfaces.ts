@@ -49,8 +49,9 @@ async function openOffer(
 }
 
 /**
- * Calls `ask`. If it succeeds, calls `judge` with undefined. If the agent returns an error, calls `judge` with the error,
- * unless the agent is overloaded. If there is another error, such as a lost connection, calls `explain` with it.
+ * Calls `ask`, and then `judge` or `explain`. `judge` gets undefined if `ask` succeeds, and the agent's error if the
+ * agent returns one. `explain` gets any other error, such as a lost connection. If the agent is overloaded, neither is
+ * called, and the result is a warning.
  */
 async function judged(
   name: string,

@@ -25,7 +25,7 @@ export interface Ask {
   readonly method: string;
   readonly url: string;
   readonly body?: unknown;
-  /** What the request is about. It decides what an error without a code means. */
+  /** The subject of the request. It determines the kind of an error that has no code. */
   readonly subject?: ErrorSubject | undefined;
   /** The same request with another HTTP method, for a server that does not support the first method. */
   readonly other?: Ask;
@@ -126,8 +126,8 @@ function rest({ url, tenant: ownTenant }: Endpoint, codec: WireCodec): HttpBindi
 type Params = Readonly<Record<string, unknown>>;
 
 /**
- * Returns what a request is about, for errors without a code. Returns undefined for a list of tasks, and for a message
- * that is not for an existing task.
+ * Returns the subject of a request, which determines the kind of an error that has no code. Returns undefined for a
+ * list of tasks, and for a message that is not for an existing task.
  */
 export function subjectOf(operation: Operation, { message }: Params): ErrorSubject | undefined {
   if (operation === 'cancelTask') return 'cancel';

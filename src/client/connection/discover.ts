@@ -28,8 +28,8 @@ export interface Preference {
 /** The options of `discover`. */
 export interface DiscoverOptions extends HttpOptions, Preference {
   /**
-   * The keys whose signatures of the card are accepted. `discover` throws a CardSignatureError for a card without such
-   * a signature. By default, signatures are not verified.
+   * The trusted keys. `discover` throws a CardSignatureError for a card that is not signed with one of them. By
+   * default, signatures are not verified.
    */
   readonly verify?: CardTrust | undefined;
 }
@@ -141,8 +141,8 @@ export interface ChosenEndpoint extends Endpoint {
 }
 
 /**
- * Chooses the best interface in the card that this client supports and `preference` allows. It may be at any origin, so
- * check its URL before you send credentials to it. `connect` does this.
+ * Chooses the best interface in the card that this client supports and `preference` allows. The interface may be at any
+ * origin, so check its URL before you send credentials to it. `connect` does this.
  *
  *   const endpoint = choose(await discover(url), { version: '1.0' });
  */
@@ -226,7 +226,7 @@ export function hasOriginOf(addresses: readonly string[], url: string): boolean 
 }
 
 /**
- * Removes the interfaces outside the origins of these addresses from the card, because they must not receive our
+ * Returns the card with only the interfaces at the origins of these addresses. Other interfaces must not receive our
  * credentials. Throws if no interface remains.
  */
 export function restrictToOrigins(

@@ -42,7 +42,8 @@ export interface HttpOptions {
    */
   readonly timeoutMs?: number | undefined;
   /**
-   * How long a stream may be silent before its connection is treated as broken. Default: 60 seconds. 0 means no limit.
+   * How long a stream may be silent before its connection is closed with a ConnectionError (`timeout`). Default: 60
+   * seconds. 0 means no limit.
    */
   readonly idleTimeoutMs?: number | undefined;
   /** Maximum size of an event in a stream. Default: 32 MiB. */

@@ -42,7 +42,7 @@ export class Lifetime {
   readonly #onAbort = (): void => {
     this.end(this.#signals.find((signal) => signal.aborted)?.reason);
   };
-  /** The timer of the timeout that may come first. */
+  /** The timer for the timeout that is expected first. */
   #timer: ReturnType<typeof setTimeout> | undefined;
   #firesAt = 0;
   #idle: { readonly ms: number; readonly reason: () => Error } | undefined;
@@ -142,8 +142,8 @@ export class Lifetime {
 }
 
 /**
- * Makes the lifetime of a request, with an idle timeout of `ms` milliseconds. The text of the timeout error is `problem`
- * and the timeout.
+ * Makes the lifetime of a request, with an idle timeout of `ms` milliseconds. The text of the timeout error is
+ * `problem` and the timeout.
  */
 export function requestLifetime(
   signals: readonly (AbortSignal | undefined)[],

@@ -192,8 +192,8 @@ export function withFirstPushConfig(service: AgentService): AgentService {
 
 /**
  * Returns whether the error may mean that the server does not have this route. If so, the operation's other HTTP method
- * should be tried. `taskNotFound` may mean this too, because a server may treat a GET of
- * `/tasks/t1:subscribe` as a GET of the task `t1:subscribe`.
+ * should be tried. `taskNotFound` may mean this too, because a server may treat a GET of `/tasks/t1:subscribe` as a
+ * request for the task `t1:subscribe`.
  */
 function isUnknownRoute(error: unknown, { status }: ResponseHead, { method, other }: Ask): boolean {
   if (!(error instanceof A2AError)) return false;

@@ -67,10 +67,9 @@ export interface MessageStart {
    */
   readonly resend: (error: ConnectionError, failures: number) => boolean;
   /**
-   * Whether to fetch the existing task that the message is for, and to continue from it. The follower fetches the task
-   * if it is unclear whether the message arrived. It also does so if the agent refuses the message, because the task
-   * may have ended. If this option is not set, the follower throws instead, so that the caller can send the message
-   * again.
+   * Whether to continue from the existing task that the message is for. If true, the follower fetches this task if it
+   * is unclear whether the message arrived. It also does so if the agent refuses the message, because the task may have
+   * ended. If false (the default), the follower throws in both cases, so that the caller can send the message again.
    */
   readonly checksTask?: boolean;
 }
@@ -117,7 +116,7 @@ export class TaskFollower {
   /** The id with which the task is fetched and subscribed to. */
   #taskId: string | undefined;
   /**
-   * Whether `#taskId` is the execution id of a live session's message. Its events have the session's task id instead.
+   * Whether `#taskId` is the execution id of a live session's message. The events have the session's task id instead.
    */
   readonly #isExecution: boolean;
   /** The task id of the events. Undefined if it is not known yet. */
@@ -129,8 +128,8 @@ export class TaskFollower {
   #numbered = true;
   #state: TaskState | undefined;
   /**
-   * What may follow the last received event. `more`: further events. `settled`: no event until the user acts.
-   * `nothing`: no event in the same stream.
+   * The events that may follow the last received one. `more`: further events. `settled`: none until the user acts.
+   * `nothing`: none in the same stream.
    */
   #rest: 'more' | 'settled' | 'nothing' = 'more';
   #started = false;
@@ -402,7 +401,7 @@ export class TaskFollower {
     this.#step = 'poll';
   }
 
-  /** Returns the task if it has ended. If the task has not ended, throws the refusal. */
+  /** Returns the task if it has ended. Throws the refusal if the task has not ended or cannot be fetched. */
   async #endedTask(refused: A2AError): Promise<StreamItem> {
     const { service, call, signal } = this.#options;
     const params = { id: this.#taskId ?? '', historyLength: 0 };

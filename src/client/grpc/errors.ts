@@ -9,8 +9,8 @@ import { ConnectionError, RemoteAgentError } from '../connection/errors.ts';
 import { withRetryAfter } from '../connection/request.ts';
 
 /**
- * Match the messages of errors that the library Connect throws: HTTP_ERROR for a response with an HTTP error status,
- * and MALFORMED for a response that is not valid gRPC.
+ * Patterns for the messages of errors that the library Connect throws. HTTP_ERROR is for a response with an HTTP error
+ * status, MALFORMED for a response that is not valid gRPC.
  */
 const HTTP_ERROR = /^HTTP (\d{3})$/;
 const MALFORMED =

@@ -1,7 +1,7 @@
 /**
  * Converts between the internal format and protobuf messages. For this purpose, it converts protobuf messages to and
- * from JSON objects. The JSON codecs do the rest, because the JSON of 1.0 and of 0.3's REST binding is the
- * protobuf-JSON of the same definitions.
+ * from JSON objects. The JSON codecs do the rest, because the JSON of 1.0 and of 0.3's REST binding is the ProtoJSON of
+ * the same definitions.
  */
 import {
   type DescMessage,
@@ -136,7 +136,7 @@ function isCard(operation: Operation, _result: unknown): _result is AgentCard {
 
 /**
  * Converts a message to JSON. Throws an A2AError of the given kind if the JSON exceeds the limits of `inspectJson`, or
- * if the message has no JSON. For example, a message with a NaN or an empty Value has no JSON.
+ * if the message cannot be written as JSON. For example, a NaN or an empty Value cannot be written.
  */
 function jsonOf(
   schema: DescMessage,
@@ -158,7 +158,7 @@ function jsonOf(
 
 const KNOWN_ONLY = { ignoreUnknownFields: true, ...READ_OPTIONS };
 
-/** Converts JSON to a message. Fields that protobuf does not have are omitted. */
+/** Converts JSON to a message. Fields that the schema does not have are omitted. */
 function messageOf(schema: DescMessage, raw: unknown): Message {
   try {
     if (isFiniteJson(raw)) return fromJson(schema, raw as JsonValue, KNOWN_ONLY);

@@ -4,8 +4,8 @@
  * could refuse them only afterwards.
  *
  * The bytes are read exactly as `fromBinary` reads them. The type of a known field decides how its bytes are read, and
- * the wire type in its tag is ignored. A field may extend beyond the end of the message that contains it. If these
- * bytes were read in another way, a peer could hide messages from the count.
+ * the wire type in its tag is ignored. A field may extend beyond the end of the message that contains it. If this class
+ * read the bytes in another way, a peer could hide messages from the count.
  */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { WireType } from '@bufbuild/protobuf/wire';

@@ -18,7 +18,7 @@ export interface Address {
   readonly url: string;
   /** The Host headers of requests to this address, including its separate port for gRPC if there is one. */
   readonly hosts: readonly string[];
-  /** Stops listening on this address, and closes its connections. Waits up to `ms` until all responses are sent. */
+  /** Stops listening on this address, waits up to `ms` until all responses are sent, and closes the connections. */
   close(ms: number): Promise<void>;
 }
 

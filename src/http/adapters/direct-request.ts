@@ -16,11 +16,14 @@ export interface BodySink {
 
 export interface DirectRequest extends IncomingMessage {
   /**
-   * Whether the listener's own address is a loopback address. Then each request has come over loopback. So the address
-   * of its socket is not looked up, which would take a system call and memory for each connection.
+   * Whether the listener's own address is a loopback address. If so, each request has come over loopback, and the
+   * address of its socket is not looked up. A lookup would take a system call and memory for each connection.
    */
   readonly isLocal: boolean;
-  /** Passes the body to `sink`. Returns false if the body has begun to arrive. Then it must be read as a stream. */
+  /**
+   * Passes the body to `sink`. Returns false if the body has already begun to arrive, so that it must be read as a
+   * stream.
+   */
   takeBody(sink: BodySink): boolean;
   /** Stops passing the body. The rest can be read as a stream. */
   leaveBody(): void;
@@ -31,8 +34,8 @@ export function isDirect(request: HttpRequest): request is DirectRequest {
 }
 
 /**
- * Makes the class of the requests. `Base` is the class of node:http. It is a parameter, because importing node:http takes
- * most of the start-up time.
+ * Makes the class of the requests. `Base` is the class of node:http. It is a parameter, because importing node:http
+ * takes most of the start-up time.
  */
 export function directRequestClass(
   Base: typeof IncomingMessage,

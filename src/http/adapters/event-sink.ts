@@ -20,8 +20,8 @@ export const LAST_CHUNK = '0\r\n\r\n';
 const GATHER = 32 * 1024;
 
 /**
- * The property of a response that contains its sink. Because the listeners read this property, they are the same
- * functions for all responses.
+ * The property of a response that contains its sink. The event listeners find the sink there, so all responses share
+ * the same listener functions.
  */
 const SINK = Symbol('sink');
 
@@ -185,7 +185,8 @@ export class EventSink implements StreamSink, Beating, Paced {
   }
 
   /**
-   * Counts the bytes that the client has not read, if there are many. Disconnects the client if this exceeds a limit.
+   * Counts the bytes that the client has not read, if there are more than UNCOUNTED_BYTES. Disconnects the client if
+   * the bytes exceed a limit.
    */
   #count(): void {
     const bytes = this.#response.writableLength - this.#unread;

@@ -1,6 +1,6 @@
 /**
- * The interface between `serve()` and a gRPC binding. The binding itself is in `parley-a2a/grpc`, because it needs other
- * packages.
+ * The interface between `serve()` and a gRPC binding. The binding itself is in `parley-a2a/grpc`, because it needs
+ * other packages.
  */
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { AppContext } from '../context.ts';
@@ -8,7 +8,7 @@ import type { Heartbeat } from './heartbeat.ts';
 import type { ServerHealth } from '../health.ts';
 import type { TransportRequest } from '../request.ts';
 
-/** What a gRPC binding gets from the server. */
+/** The parts of the server that a gRPC binding uses. */
 export interface GrpcContext {
   readonly app: AppContext;
   readonly publicUrl: string | undefined;

@@ -115,8 +115,8 @@ export function http2Connections(options: Http2Options): Http2Connections {
   });
   return {
     accept(socket) {
-      // A server of HTTP/1.1 accepts half-open sockets and closes them itself. Over HTTP/2, a client that has closed its
-      // side is gone. If its socket stayed half-open, its streams would stay open until the server next sends data.
+      // A server of HTTP/1.1 accepts half-open sockets and closes them itself. Over HTTP/2, a client that has closed
+      // its side is gone. If its socket stayed half-open, its streams would stay open until the server next sends data.
       socket.allowHalfOpen = false;
       server.emit('connection', socket);
     },

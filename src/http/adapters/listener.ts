@@ -101,9 +101,9 @@ export async function openListener(
   });
 
   /**
-   * The open sockets. The value is the time at which the socket was opened, or 0 with TLS or after the protocol of the
-   * socket is known. Without TLS, a socket that uses HTTP/1.1 is removed from the map together with its `close` listener,
-   * which needs 150 bytes. A WebSocket connection is added again.
+   * The open sockets, each with the time at which it was opened. With TLS, and once the protocol of a socket is known,
+   * the time is 0. Without TLS, a socket of HTTP/1.1 is removed again: the HTTP server closes it, and its `close`
+   * listener would need 150 bytes. The socket of a WebSocket connection is then added again.
    */
   const sockets = new Map<Socket, number>();
   // One function for all sockets, so that each connection does not keep a function of its own in memory.
@@ -203,8 +203,8 @@ export async function openListener(
     stop() {
       stopped = true;
       clearInterval(sweeper);
-      // `server.close` would call `closeIdleConnections`, which drops responses that are written but not sent yet. `end`
-      // waits for these responses.
+      // `server.close` would call `closeIdleConnections`, which drops responses that are written but not sent yet.
+      // `end` waits for these responses.
       server.closeIdleConnections = () => undefined;
       server.close();
       http2?.stop();

@@ -123,7 +123,8 @@ export class NodeRequest implements TransportRequest {
       if (this.#response.destroyed) controller.abort(GONE);
       else {
         this.#response.once('close', () => {
-          // After a complete response, nothing is left to abort. An abort takes time, so it would slow down every request.
+          // After a complete response, nothing is left to abort. An abort takes time, so it would slow down every
+          // request.
           if (!isComplete(this.#response)) controller.abort(GONE);
         });
       }
@@ -133,8 +134,8 @@ export class NodeRequest implements TransportRequest {
 }
 
 /**
- * A request over HTTP/2. Its Host is the pseudo-header `:authority`. It shares its connection with other requests, which
- * may come from other users.
+ * A request over HTTP/2. Its Host is the pseudo-header `:authority`. It shares its connection with other requests,
+ * which may come from other users.
  */
 class Http2Request extends NodeRequest {
   readonly #headers: HttpRequest['headers'];

@@ -40,7 +40,7 @@ type RequestIds = Pick<ToolCall, 'tool_call_id' | 'correlationId'>;
 
 const ALREADY_RESOLVED = 'ALREADY_RESOLVED';
 
-/** Returns the error for an answer that came after another client's answer. */
+/** Returns the error for an answer that came after another client's answer. `what` describes the earlier answer. */
 export function alreadyResolved(by: string, what: string, info: Record<string, string>): A2AError {
   const text = `already resolved by ${by}: ${what}`;
   return new A2AError('unsupportedOperation', text, { reason: ALREADY_RESOLVED, info });
@@ -58,7 +58,7 @@ export function hasOption({ confirmation_request: request }: ToolCall, id: strin
   return request?.options.some((option) => option.id === id) ?? false;
 }
 
-/** Returns whether the call asks a question that, apart from canceling, can be answered only with a text. */
+/** Returns whether the only options of the call's question are a text answer and, if it is offered, canceling. */
 export function isOpenQuestion({ confirmation_request: request }: ToolCall): boolean {
   const choices = request?.options.filter(({ id }) => id !== OPTION.cancel) ?? [];
   return choices.length > 0 && choices.every(({ id }) => id === OPTION.words);
@@ -85,9 +85,9 @@ export function isCoderAgentForm(value: object): boolean {
 }
 
 /**
- * Returns the id of the option that a confirmation selects. A client of gemini-cli's dialect does not receive the
- * options of a call. If such a client selects an "always" option that the call does not offer, only this call is
- * allowed.
+ * Returns the id of the option that a confirmation selects. A client of gemini-cli's dialect may use gemini-cli's fixed
+ * options instead of the options of the call. If it selects an "always" option that the call does not offer, only this
+ * call is allowed.
  */
 export function selectedOption(
   confirmation: ToolCallConfirmation,

@@ -61,8 +61,8 @@ interface DialectRequest {
  *
  * - The metadata of the request, of its message or of the task's first message is in this dialect.
  * - The message contains an answer in this dialect.
- * - CODER_AGENT is among the extensions. A live session adds it there, because the session reads a turn without the
- *   task's first message.
+ * - CODER_AGENT is among the extensions. A live session adds it there, because the turn is read later, without the
+ *   message.
  */
 export function speaksCoderAgent(request: DialectRequest): boolean {
   const { extensions, message, metadata, first } = request;

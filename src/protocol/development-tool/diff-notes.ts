@@ -1,11 +1,11 @@
 /**
  * The notes in the contents and the diff of a file change. A note replaces omitted text, or describes the file itself.
- * The server writes the notes. Displays must recognize them, because a change that is only partly visible must be
- * harder to allow. This file imports no schema.
+ * The server writes the notes. Displays must recognize the notes. If a person sees only a part of a change, a display
+ * shows a warning, or does not preselect or offer the approval. This file imports no schema.
  */
 import { sizeOf } from '../../base/index.ts';
 
-/** The first line of a diff with a header in git's form. */
+/** The start of a diff with a header in git's form. */
 const GIT_HEADER = 'diff --git ';
 /** Maximum length of a note. */
 const MAX_NOTE = 200;
@@ -31,9 +31,9 @@ export function binaryNote(kind: string, bytes: number): string {
 }
 
 /**
- * Returns what the diff of one file says besides the changed lines: that the file is moved or removed, is executable,
- * or gets another mode. These are the header lines of git, such as `new mode 100755`. A display that compares the
- * contents itself must show these lines too.
+ * Returns the lines of git's header in the diff of one file, such as `new mode 100755`. They say that the file is moved
+ * or removed, is executable, or gets another mode. A display that compares the contents itself must show these lines
+ * too.
  */
 export function headerNotes(diff = ''): readonly string[] {
   const [first = '', ...lines] = diff.split('\n');

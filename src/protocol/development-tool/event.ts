@@ -29,7 +29,7 @@ export type EventSource = z.infer<typeof EventSource>;
 
 /** The usage of the session. Fields with an unknown value are missing. */
 export const SessionUsage = message({
-  /** The number of tokens that the conversation will have in the next request to the model. After /compress, it is an estimate. */
+  /** The number of tokens of the conversation in the next request to the model. After /compress, it is an estimate. */
   contextTokens: z.int().min(0).optional(),
   /** The size of the model's context window in tokens. */
   contextLimit: z.int().min(0).optional(),

@@ -60,8 +60,8 @@ export type Fact =
   /** Structured data that is part of the agent's answer and is not an event of the extension. */
   | ({ readonly kind: 'data'; readonly data: DataPart['data'] } & FromArtifact)
   /**
-   * A tool call that has started, changed or ended. `call` is its complete new state. `files` are the files that it
-   * returned, for example images.
+   * A tool call that has started, changed or ended. `call` is its complete new state. `files` are the files that the
+   * tool returned, for example images.
    */
   | {
       readonly kind: 'call';

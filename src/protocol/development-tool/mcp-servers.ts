@@ -15,10 +15,7 @@ const MAX_NAME_LENGTH = 64;
 /** The valid names of servers. A server's name is the prefix of the names of its tools: `SERVER__TOOL`. */
 const NAME = /^[A-Za-z0-9](?:_?[A-Za-z0-9.-])*$/;
 
-/**
- * An http or https URL. A URL that contains a variable is not checked here. It is checked later, when the variable has
- * been replaced.
- */
+/** An http or https URL. A URL that contains a variable is not checked here, because the variable is replaced later. */
 const Address = z
   .string()
   .refine((url) => url.includes('${') || /^https?:$/.test(URL.parse(url)?.protocol ?? ''), {

@@ -75,8 +75,8 @@ export function jsonRpcIdOf(raw: unknown): JsonRpcId {
 }
 
 /**
- * Returns whether the response can repeat the number. JSON.parse rounds larger numbers, or makes them infinite. Numbers
- * with a fraction are allowed, although the specification advises against them.
+ * Returns whether the response can repeat the number exactly. JSON.parse rounds numbers above MAX_SAFE_INTEGER, or
+ * makes them infinite. Numbers with a fraction are allowed, although the specification advises against them.
  */
 function isExact(id: number): boolean {
   return Math.abs(id) <= Number.MAX_SAFE_INTEGER;
@@ -84,7 +84,8 @@ function isExact(id: number): boolean {
 
 /**
  * Server: checks the envelope of a parsed request. Throws `invalidRequest` if it is invalid. Does not check the
- * parameters, which the codec checks. For the depth and the size of JSON from an untrusted client, call `inspectJson`.
+ * parameters, which the codec checks. To limit the depth and the size of JSON from an untrusted client, also call
+ * `inspectJson`.
  *
  *   const { id, method, params } = readJsonRpcRequest(JSON.parse(body));
  *   const operation = operationOf('1.0', method);
@@ -110,8 +111,8 @@ export function readJsonRpcRequest(raw: unknown): JsonRpcRequest {
 }
 
 /**
- * Client: returns the result of a parsed response, which the codec must decode. Throws the error in the response, if
- * there is one. Throws `invalidAgentResponse` if the response is not a JSON object. `http` is the HTTP status of a
+ * Client: returns the result in a parsed response. The codec must decode this result. Throws the error in the response,
+ * if there is one. Throws `invalidAgentResponse` if the response is not a JSON object. `http` is the HTTP status of a
  * failed request.
  */
 export function readJsonRpcResponse(codec: WireCodec, raw: unknown, http?: number): unknown {

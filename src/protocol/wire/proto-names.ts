@@ -10,8 +10,8 @@ import type { Raw } from './read.ts';
 interface Field {
   readonly name: string;
   /**
-   * Whether the value contains protocol fields. False for `metadata` and `data`, because the peer defines their
-   * content.
+   * Whether the names inside the value are replaced too. `metadata` and `data` have no entry, because the peer defines
+   * their content.
    */
   readonly inside: boolean;
 }
@@ -41,7 +41,7 @@ export const NAMES_V1: Names = fieldsOf(
   ),
 );
 
-/** The field names in `a2a.v1` (0.3), except those of the card. The JSON names of three fields are different words. */
+/** The field names in `a2a.v1` (0.3), except those of the card. Three fields have the JSON name `message`. */
 export const NAMES_V03: Names = fieldsOf([
   ...namesOf(`${MESSAGES} config_id file_with_bytes file_with_uri mime_type push_notification push_notification_config
     push_notification_config_id`),

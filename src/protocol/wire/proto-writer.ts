@@ -1,19 +1,19 @@
 /**
  * Writes messages, tasks and events as ProtoJSON, for both protocol versions. Writes only fields of the protocol,
- * because strict ProtoJSON parsers reject other fields. The order of fields is fixed, so that V8 can use the same hidden
- * class for all objects of a kind.
+ * because strict ProtoJSON parsers reject other fields. The order of fields is fixed, so that V8 can use the same
+ * hidden class for all objects of a kind.
  */
 import type { Artifact, Message, Part } from '../message.ts';
 import type { StreamEvent, Task, TaskState, TaskStatus } from '../task.ts';
 import { ROLE_NAMES } from './enums.ts';
 import type { Raw } from './read.ts';
 
-/** What differs between the versions. */
+/** The differences between the versions. */
 export interface ProtoDialect {
   readonly states: Readonly<Record<TaskState, string>>;
   /**
-   * Whether this is the dialect of 0.3. Then the parts of a message are in `content`, and a status update has `final`.
-   * The protobuf definition of 0.3 has no `referenceTaskIds`.
+   * Whether this is the dialect of 0.3. In this dialect, the parts of a message are in `content`, a status update has
+   * `final`, and a message has no `referenceTaskIds`.
    */
   readonly old: boolean;
   readonly part: (part: Part) => Raw;

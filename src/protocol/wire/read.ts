@@ -89,7 +89,9 @@ export function listParams(raw: Raw, states: ReadonlyMap<unknown, TaskState>): R
 
 const schemas: { readonly [O in Operation]: { readonly params: z.ZodType<ParamsOf<O>> } } = METHODS;
 
-/** Fast checks of the most frequent parameters. They accept only valid values. Other values are left to the schemas. */
+/**
+ * Fast checks of the most frequent parameters. A value that passes is valid. Any other value is parsed with the schema.
+ */
 const checks: { readonly [O in Operation]?: (value: unknown) => value is ParamsOf<O> } = {
   sendMessage: isMessageSendParams,
   streamMessage: isMessageSendParams,

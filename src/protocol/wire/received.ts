@@ -1,6 +1,6 @@
 /**
- * Decodes a peer's responses for clients. The responses are read leniently and then validated. Throws
- * `invalidAgentResponse` if a response is invalid.
+ * Decodes a peer's responses for clients. The decoder reads a response leniently, and then validates it. It throws
+ * `invalidAgentResponse` if the response is invalid.
  */
 import { isObject } from '../../base/index.ts';
 import { isReceivedEvent } from '../checks.ts';

@@ -121,13 +121,13 @@ function encodeSend(params: MessageSendParams): MessageSendParams {
 
 const same = (value: unknown): unknown => value;
 
-/** The parameters of all other operations are the same as in the internal format. */
+/** The parameters of operations without an entry are the same as in the internal format. */
 const encodeParams: { readonly [O in Operation]?: (params: ParamsOf<O>) => unknown } = {
   sendMessage: encodeSend,
   streamMessage: encodeSend,
 };
 
-/** The results of all other operations are the same as in the internal format. */
+/** The results of operations without an entry are the same as in the internal format. */
 const encodeResult: { readonly [O in UnaryOperation]?: (result: ResultOf<O>) => unknown } = {
   sendMessage: encodeEvent,
   getTask: encodeTask,
@@ -226,7 +226,7 @@ function readProtoSend(raw: Raw): Raw {
 
 /**
  * Reads `{taskId, pushNotificationConfig}`. In REST, `pushNotificationConfig` may also be inside the field `config` of
- * the body. The task's id may then be in the path, in `config`, or in a resource name (`name` or `parent`).
+ * the body. In this case, the task's id may be in the path, in `config`, or in a resource name (`name` or `parent`).
  */
 function readTaskPush(raw: Raw): Raw {
   if (typeof raw.taskId === 'string' && isObject(raw.pushNotificationConfig)) return raw;

@@ -1,6 +1,6 @@
 /**
  * Writes the JSON text of the most frequent events of version 1.0 without creating objects first. The text equals
- * `lineSafe` of the JSON of `encodeEvent`.
+ * `lineSafe(JSON.stringify(encodeEvent(event)))`.
  */
 import { lineSafe } from '../../base/index.ts';
 import type { Message, Part } from '../message.ts';
@@ -14,8 +14,8 @@ import type {
 import { ROLE_NAMES, STATE_NAMES } from './enums.ts';
 
 /**
- * Returns the JSON text of a frequent event. Such an event has no metadata, at most one part, which is text, and few
- * optional fields; a status has no message. Returns undefined for any other event.
+ * Returns the JSON text of a frequent event. Such an event has no metadata, and few optional fields. Its message or
+ * artifact has exactly one part, which is a text. Its status has no message. Returns undefined for any other event.
  */
 export function eventText(event: StreamEvent): string | undefined {
   switch (event.kind) {

@@ -85,7 +85,7 @@ function encodeList(params: ListTasksParams): Raw {
   return out;
 }
 
-/** Adds the fields that almost every request may have. */
+/** Adds `metadata` and `tenant`, which most requests may have. */
 function alongside(out: Raw, { metadata, tenant }: { metadata?: unknown; tenant?: unknown }): Raw {
   if (metadata !== undefined) out.metadata = metadata;
   if (tenant !== undefined) out.tenant = tenant;
