@@ -22,7 +22,7 @@ export const TICKET_MS = 120_000;
 const MAX_TICKETS = 8;
 /** Maximum number of tokens that were issued for tickets and are not revoked. */
 const MAX_TOKENS = 64;
-/** Maximum number of wrong tickets that one address, and all addresses together, may try in a minute. */
+/** Maximum number of wrong tickets in a minute: from one address, and from all addresses together. */
 const MAX_TRIES = 10;
 const MAX_ALL_TRIES = 120;
 const MINUTE_MS = 60_000;
@@ -45,8 +45,8 @@ export interface LiveToken {
 
 export interface LiveAccessOptions {
   /**
-   * The tokens from the command line. Without tokens, any local client may join until a ticket is issued, unless
-   * `strict` is true.
+   * The tokens from the command line. If there are none and `strict` is false, any local client may join until a ticket
+   * is issued.
    */
   readonly tokens?: readonly LiveToken[] | undefined;
   /** Whether every client needs a token even if `tokens` is empty. */
@@ -141,8 +141,8 @@ export class LiveAccess {
   }
 
   /**
-   * Revokes all tickets, and all tokens that were issued for tickets. After that, local clients need a token only if
-   * they needed one before the first ticket. Returns the ids of the revoked tokens.
+   * Revokes all tickets, and all tokens that were issued for tickets. If local clients could join without a token
+   * before the first ticket, they can do so again. Returns the ids of the revoked tokens.
    */
   withdraw(): readonly string[] {
     this.#tickets = [];
@@ -154,8 +154,8 @@ export class LiveAccess {
 
   /**
    * Exchanges a ticket for a token. Throws `unauthenticated` if the ticket is unknown, used or expired. If too many
-   * such tickets were tried within a minute, throws `rateLimited` instead of `unauthenticated`. Throws `unavailable` if
-   * there are too many tokens; the ticket then stays valid.
+   * wrong tickets were tried within a minute, throws `rateLimited` instead of `unauthenticated`. If there are too many
+   * tokens, throws `unavailable`, and the ticket stays valid.
    */
   exchange(
     ticket: string,

@@ -20,7 +20,7 @@ import { OWN_CALL } from './session-task.ts';
 /** How long a link is valid. */
 const LINK_MS = 30 * 60_000;
 const PATH = '/session/answers';
-/** The client name under which an answer by a link joins the session. */
+/** The name of the client that sends the answers of links. */
 const NAME = 'link';
 const MAX_LINK_CHARS = 2048;
 /** Maximum size of a form's body. The form has no fields. */

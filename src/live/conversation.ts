@@ -139,7 +139,7 @@ export class Conversation {
     return this.#state === 'waiting';
   }
 
-  /** Returns the calls that wait for an answer. Returns none if a client of another kind or name started the turn. */
+  /** Returns the calls that wait for an answer. Empty if a client of another kind or name started the turn. */
   callsFor(client: Pick<LiveClient, 'kind' | 'name'>): readonly ToolCall[] {
     return this.isWaiting && this.#heard.isTurnOf(client) ? this.#waiting.calls : [];
   }
@@ -237,8 +237,9 @@ export class Conversation {
   }
 
   /**
-   * Sends an answer. If the agent refuses the answer, throws the agent's error. An answer in words does not name its
-   * question. So it is sent only if every open question was already open when the answer arrived.
+   * Sends an answer. If the agent refuses the answer, throws the agent's error. While the turn changes its state, tries
+   * again. An answer in words does not name its question. So if a new question is open now, or if the turn no longer
+   * waits, throws `alreadyAnswered` instead of trying again.
    */
   async answer(answer: Sendable, { inWords = false } = {}): Promise<void> {
     this.#check();
@@ -267,7 +268,7 @@ export class Conversation {
 
   /**
    * Waits while the turn is running and a question in `before` is still open. Then returns whether the turn waits for
-   * answers, and `before` contains all its open questions.
+   * answers and all its open questions are in `before`.
    */
   async #stillAsks(before: ReadonlySet<string>): Promise<boolean> {
     const mayAskAgain = () => this.#openRequests().some((each) => before.has(each));
@@ -293,8 +294,8 @@ export class Conversation {
   }
 
   /**
-   * Drops the unwanted queued prompts. A prompt that is being sent is dropped later, and only if this attempt to send
-   * it fails. Returns whether a prompt was dropped at once.
+   * Drops the unwanted queued prompts. A prompt that is being sent stays in the queue for now. It is dropped if this
+   * attempt to send it fails. Returns whether a prompt was dropped at once.
    */
   drop(unwanted: (prompt: WaitingPrompt) => boolean): boolean {
     const dropped = this.#queue.filter(unwanted);

@@ -202,8 +202,8 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   }
 
   /**
-   * Reads the status of the session. A read that is already in progress may have missed the last change, and no later
-   * event would correct the status. In this case, waits for the next read, which all waiting clients share.
+   * Reads the status of the session. If a read is already in progress, waits for the next read, which all waiting
+   * clients share. The read in progress may have missed the last change, and no later event would correct the status.
    */
   function currentStatus(): Promise<SessionStatus> {
     if (!reading) {
@@ -237,7 +237,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     return before.tasks;
   }
 
-  /** Reads what a snapshot needs besides the task. Returns a function that builds the snapshot from the task. */
+  /** Reads the data of a snapshot except the task. Returns a function that builds the snapshot from the task. */
   async function prepare(joins: boolean): Promise<(task: Task, seq: number) => LiveSnapshot> {
     const { approval, model, usage } = await currentStatus();
     const earlier = joins ? await earlierTasks() : [];

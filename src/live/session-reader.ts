@@ -94,8 +94,8 @@ export class SessionReader {
   }
 
   /**
-   * Sends the presence to the sink. Has no effect before the first snapshot or the resumption, because the reader then
-   * sends the presence itself.
+   * Sends the presence to the sink. Has no effect before the first snapshot or the resumption, because the reader sends
+   * the presence itself right after that.
    */
   presence(presence: Presence): void {
     if (this.#begun && !this.#closed) this.#sink.presence(presence);

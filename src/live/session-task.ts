@@ -76,7 +76,7 @@ export function reserveSessionTask(
   return handler.reserveTask({ contextId, metadata }, OWN_CALL);
 }
 
-/** Creates the next task of a session. Tries again until it succeeds. Returns undefined if the signal is aborted first. */
+/** Creates the next task of a session. Repeats failed attempts. Returns undefined if the signal is aborted first. */
 export async function reserveNextTask(
   session: SessionSettings & { readonly logger: Logger },
   contextId: string,

@@ -58,8 +58,8 @@ export async function turnSettled(
 }
 
 /**
- * Returns the task with only this turn: its messages from the given message on, its artifacts and its last state. If the position
- * of the message is unknown, returns the whole task.
+ * Returns the task with only this turn: its messages from the given message on, its artifacts and its last state. If
+ * the position of the message is unknown, returns the whole task.
  */
 export async function turnTask(
   handler: RequestHandler,

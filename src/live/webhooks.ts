@@ -44,7 +44,7 @@ export class Webhooks {
     this.#urls.set(token, urls.add(url));
   }
 
-  /** Returns whether a client with this token has given the URL of a webhook, and `removeOf` has not succeeded yet. */
+  /** Returns whether clients with this token have given URLs of webhooks that `removeOf` has not removed yet. */
   hasAny(token: string): boolean {
     return this.#urls.has(token);
   }

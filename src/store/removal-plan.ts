@@ -1,6 +1,6 @@
 /**
  * Maximum number of log entries that are removed in one transaction. With SQLite, more entries would block the process
- * for too long. Only the first part of a large task may have more, because it must contain the entry with the status.
+ * for too long. The first part of a large task may have more, because it must contain the entry with the status.
  */
 export const MAX_ENTRIES = 5000;
 
@@ -24,7 +24,7 @@ interface RemovalPlan<Task> {
 }
 
 /**
- * Chooses what one transaction removes. Tasks for which `find` returns undefined are skipped.
+ * Chooses the tasks and entries that one transaction removes. Tasks for which `find` returns undefined are skipped.
  *
  * A large task is removed in parts, starting with its last entries. The first part contains the entry with the status.
  * Without this entry, clients do not find the task, so they never see an incomplete task.

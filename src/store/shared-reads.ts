@@ -2,8 +2,8 @@
  * A read transaction that the reads in one turn of the event loop share. Without it, each read would lock the file and
  * look for new entries in the write-ahead log. This takes several times as long as the search for one row.
  *
- * In one turn, the reads do not see what other processes write. This is no restriction, because only one process writes
- * to a store.
+ * In one turn, the reads do not see the writes of other processes. This does not matter, because only this process
+ * writes to the store.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { flushLastInTurn } from '../base/index.ts';
@@ -20,7 +20,7 @@ export class SharedReads {
     this.#commit = db.prepare('COMMIT');
   }
 
-  /** Begins the transaction, unless it has begun. Call this before a read that is not part of a write transaction. */
+  /** Begins the transaction, unless it has begun. Call this before a read of one row outside a write transaction. */
   begin(): void {
     if (this.#isOpen || this.#db.isTransaction) return;
     this.#begin.run();

@@ -119,7 +119,7 @@ export class SqliteStore implements TaskStore {
   readonly #cursors: Cursors;
   readonly #push: SqlitePush;
   readonly #reads: SharedReads;
-  /** This cache and the next two are cleared when a transaction is rolled back. */
+  /** Versions of tasks, by task id. This cache and the next two are cleared when a transaction is rolled back. */
   readonly #versions = new Map<string, Version>();
   readonly #scopes = new Map<string, number>();
   readonly #contexts = new ContextCounts();

@@ -27,8 +27,8 @@ export class ClusterNode implements ClusterMember {
   /** Whether there may be more tasks to take over. */
   #again = false;
   /**
-   * The unfinished tasks that this node no longer owns, by id. Only if `resumes` is a function, because then no other
-   * node continues them.
+   * The unfinished tasks that this node no longer owns, by id. Used only if `resumes` is a function, because then no
+   * other node continues these tasks.
    */
   readonly #released = new Map<string, TaskKey>();
 

@@ -5,8 +5,8 @@
  *
  * A sweep also removes old tasks (`removeOldTasks`).
  *
- * Each processed task is removed or gets a later expiry time. So a sweep always ends, and the next sweep tries a failed
- * task again. Tasks are processed in small batches.
+ * Each processed task is removed or gets a later expiry time, so a sweep always ends. If a task cannot be ended, the
+ * next sweep tries again. Tasks are processed in small batches.
  */
 import { A2AError, isTerminal, type TaskState } from '../protocol/index.ts';
 import type { MaybePromise } from '../base/index.ts';

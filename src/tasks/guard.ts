@@ -12,7 +12,7 @@ import {
 } from '../protocol/index.ts';
 import type { RequestHandler } from './handler.ts';
 
-/** The kind of access that each operation of the protocol, and each additional one of `RequestHandler`, needs. */
+/** The access that each operation needs: the operations of the protocol, and the others of `RequestHandler`. */
 const OPERATIONS = {
   ...METHODS,
   reserveTask: { access: 'write', on: 'task' },
@@ -121,8 +121,8 @@ export function mapCalls(
 }
 
 /**
- * Wraps a handler so that configurations of webhooks are read without their secrets, if `from` returns true for the
- * call. Use it if a task belongs to several callers: a caller could otherwise read the secrets of the others.
+ * Wraps a handler. If `from` returns true for a call, the call reads configurations of webhooks without their secrets.
+ * Use this if a task belongs to several callers. Otherwise a caller could read the secrets of the others.
  */
 export function hidePushSecrets(
   handler: RequestHandler,

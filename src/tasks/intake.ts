@@ -89,7 +89,7 @@ export async function accept(
   }
 }
 
-/** The rest of the work for a message, which other copies of the message do not have to wait for. */
+/** The last part of accepting a message. It runs after the turn in `arrivals`, so other copies do not wait for it. */
 type Rest = () => Promise<Started>;
 
 async function acceptOnce(
@@ -247,8 +247,8 @@ async function begin(
 }
 
 /**
- * Handles a message with a context id but no task id. Accepts the message if exactly one task of this context waits, it
- * waits for input, and the message answers it. Otherwise returns undefined, and the caller starts a task.
+ * Handles a message with a context id but no task id. Accepts the message if it answers the only waiting task of this
+ * context, and this task waits for input. Otherwise returns undefined, and the caller starts a task.
  */
 async function answerByContext(
   runtime: Runtime,
@@ -331,7 +331,8 @@ async function proceed(
     const asked = runtime.executor.receive?.(request, loaded.task);
     reception = asked instanceof Promise ? await asked : asked;
     if (loaded.seq !== live.seq) {
-      // A message that the execution does not take is refused: events may come faster than `receive` decides.
+      // The task has changed while `receive` decided. If the running execution does not take the message, it is refused
+      // now, because the task may change during each further call of `receive` too.
       if (live.running && !reception?.deliver) throw refused(live);
       continue;
     }
@@ -397,8 +398,8 @@ function continued(before: Task, status: Task['status'], received: Message): Tas
 }
 
 /**
- * Lets the node that executes the task accept a message. If no other node executes it any more, throws a LogMovedError,
- * after which the message is accepted anew.
+ * Lets the node that executes the task accept a message. If no other node executes the task any more, throws a
+ * LogMovedError. Then `accept` tries again.
  */
 async function sendElsewhere(
   { log }: Runtime,
@@ -425,7 +426,7 @@ function takes({ running, state }: LiveTask, reception: Reception | undefined): 
 
 /** Waits until the task's state is stored, because the error contains it. Then throws `unsupportedOperation`. */
 async function refuse(live: LiveTask): Promise<never> {
-  // The task may change while this waits.
+  // The error is made before the wait, because the task may change during the wait.
   const error = refused(live);
   await live.whenStored(live.seq);
   throw error;
@@ -467,7 +468,7 @@ async function repeated(
   const config = configuration?.pushNotificationConfig;
   if (config && runtime.push) {
     const origin = await originOf(runtime, call, live, params);
-    // The webhook of the first copy may not be saved. Therefore, the webhook gets all events after the message.
+    // Saving the webhook of the first copy may have failed. So a new webhook gets all events after the message.
     const isFirst = loaded.task.history?.[0] === said;
     const after = () => (isFirst ? 0 : seqBefore(live, message.messageId));
     const isNew = await runtime.push.saveOnce(taskId, config, origin, after);

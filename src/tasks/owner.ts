@@ -43,8 +43,8 @@ export type OwnerRequest =
     };
 
 /**
- * What the node that executes the task has done. `after` is the sequence number of the entry after which the log must
- * be read.
+ * The result of an `OwnerRequest`. `after` is the sequence number of the entry after which the node that sent the
+ * request must read the log.
  */
 export interface OwnerResult {
   readonly stopped?: boolean;

@@ -94,7 +94,7 @@ export class Runtime {
       });
   }
 
-  /** Throws `unavailable` if the server is shutting down. */
+  /** Throws `unavailable` if the server is shutting down, or if this node of a cluster has no lease. */
   checkOpen(): void {
     if (this.closing) throw new A2AError('unavailable', 'The server is shutting down');
     // A task that is created or continued without a lease would be interrupted at once.
@@ -319,7 +319,7 @@ export class Runtime {
   async #resume(live: LiveTask): Promise<void> {
     const execution = this.executions.claim(live);
     const loaded = await live.load().catch((error: unknown) => {
-      // The first call delays the release that the second one causes.
+      // `releaseLater` starts a pause. So `abandon` does not release the task, and it is released after the pause.
       this.log.releaseLater(live, error);
       execution.abandon();
       throw error;

@@ -3,8 +3,8 @@ import { A2AError, type Call, type ProtocolVersion } from '../protocol/index.ts'
 import type { Scope } from './store/store.ts';
 
 /**
- * Returns the scope whose tasks a call may use. A user without a tenant may specify any tenant. A user with a tenant
- * may not specify any other tenant, whether it exists or not.
+ * Returns the scope whose tasks a call may use. A user without a tenant may specify any tenant. Throws `forbidden` if a
+ * user with a tenant specifies another tenant, even if that tenant does not exist.
  */
 export function scopeOf(call: Call, tenant: string | undefined): Scope {
   const own = call.user?.tenant;

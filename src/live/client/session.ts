@@ -149,7 +149,7 @@ export interface LiveSession {
   models?(): Promise<readonly string[]>;
   /**
    * Returns the paths in the workspace that start with the prefix, for completion after `@`. Folders end with a slash.
-   * Servers other than Parley may not have this method.
+   * Servers other than Parley may lack this method.
    */
   files?(prefix: string): Promise<readonly string[]>;
   execute(request: ExecuteSlashCommandRequest): Promise<ExecuteSlashCommandResponse>;

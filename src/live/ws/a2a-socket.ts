@@ -2,8 +2,8 @@
  * A client of the live session over WebSocket. It uses A2A's JSON-RPC, with one message per text frame.
  *
  * The server sends `session/snapshot` first, and then each event once, as `tasks/event`. A client that resumes
- * (`?after=SEQ`) gets no snapshot. With `?presence=1` it also sends `session/presence` when the clients, the queue or
- * the commands change. The client calls the methods of methods.ts and gets one response to each call.
+ * (`?after=SEQ`) gets no snapshot. With `?presence=1`, the server also sends `session/presence` when the clients, the
+ * queue or the commands change. The client calls the methods of methods.ts and gets one response to each call.
  *
  * Events are read from the log only as fast as the client reads them. A slow client stays connected. If a client reads
  * nothing for a while, or sends requests without reading the responses, its connection is closed with code 4008.

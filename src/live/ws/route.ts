@@ -35,7 +35,7 @@ import { LiveFrames } from './frames.ts';
 
 /** How long to wait for the first frame of a client without a subprotocol. */
 const SILENCE_MS = 250;
-/** How long a client may read nothing before its connection is closed. */
+/** If a client reads nothing for this time, in milliseconds, its connection is closed. */
 const STALL_MS = 5000;
 const ACP_PATH = '/acp';
 
@@ -61,14 +61,14 @@ export interface LiveServeOptions {
    * to try again.
    */
   readonly live: () => Live | undefined;
-  /** Who may join. Default: clients with one of the `tokens`. Without tokens, any local client may join. */
+  /** Decides who may join. Default: clients with one of the `tokens`. Without tokens, any local client may join. */
   readonly access?: LiveAccess | undefined;
   readonly tokens?: readonly LiveToken[] | undefined;
   /** Serves the pages on which a person answers a call without a token. Default: there are no such pages. */
   readonly links?: AnswerLinks | undefined;
   readonly acp?: AcpSocket | undefined;
   readonly acpHttp?: AcpHttp | undefined;
-  /** How long a client may read nothing before its connection is closed. */
+  /** If a client reads nothing for this time, in milliseconds, its connection is closed. Default: 5 seconds. */
   readonly stallMs?: number | undefined;
   readonly logger: Logger;
 }

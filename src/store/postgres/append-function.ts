@@ -22,14 +22,15 @@ const SETTINGS =
   'SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan';
 
 /**
- * Returns the statement that creates a version of the function. `logArray` is an SQL expression that returns the logs as
- * an array.
+ * Returns the statement that creates a version of the function. `logArray` is an SQL expression that returns the logs
+ * as an array.
  *
  * `node_id` is the node of new tasks that have an epoch. The other parameters are arrays with one element per append,
- * except for the logs of `append_2`, which are one text. A log has the JSON of the entries of an append, one per line. The status after an append depends on the state before
- * it: `open_*` is for a new task and for a task that has not ended, and `done_*` is for a completed task. NULL means
- * that the status stays as it is. The status of a task that has failed, or was canceled or rejected, never changes.
- * `positions` orders the tasks of a batch in lists: a task with a higher position counts as changed later.
+ * except for the logs of `append_2`, which are one text. A log has the JSON of the entries of an append, one per line.
+ * The status after an append depends on the state before it: `open_*` is for a new task and for a task that has not
+ * ended, and `done_*` is for a completed task. NULL means that the status stays as it is. The status of a task that has
+ * failed, or was canceled or rejected, never changes. `positions` orders the tasks of a batch in lists: a task with a
+ * higher position counts as changed later.
  */
 function appendFunction(version: { name: string; logs: string; logArray: string }): string {
   const { name, logs, logArray } = version;

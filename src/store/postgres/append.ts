@@ -27,7 +27,8 @@ const ENTRY_BYTES = 100;
 const MAX_RACES = 20;
 
 export const APPEND = {
-  // Behind a pooler, an older node may have prepared its statement on the same connection, under another name.
+  // The name has the number of the function, because behind a pooler an older node may have prepared its own statement
+  // on the same connection.
   name: 'parley.append_2',
   text: `SELECT parley.append_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
     $17)`,
@@ -83,7 +84,7 @@ export async function appendBatch(
     if (isOk[at]) for (const part of parts) outcomes[part] = 'ok';
     else if (parts.length > 1) undecided.push(...parts);
   }
-  // If joined appends are refused, the first of them may still be valid. So they are written again, one by one.
+  // If joined appends are refused, the first ones may still be valid. So all of them are written again, one by one.
   for (const part of undecided) {
     const [ok] = await write(appender, batch.slice(part, part + 1));
     if (ok) outcomes[part] = 'ok';

@@ -28,7 +28,8 @@ export const CLUSTER_SQL = statements('cluster_', {
   renew: `UPDATE parley.nodes SET lease_until = ${LEASE('$2')}
      WHERE id = $1 AND lease_until > clock_timestamp() RETURNING number`,
   leave: 'DELETE FROM parley.nodes WHERE id = $1',
-  // Returns the node that handles expired tasks. $2 is the new value of this node, which the query does not see yet.
+  // Returns the node that handles expired tasks. $2 is the new value of `sweeps` for this node. The SELECT uses $2 for
+  // this node, because it does not see the UPDATE.
   sweeper: `WITH own AS (UPDATE parley.nodes SET sweeps = $2 WHERE id = $1 AND sweeps <> $2)
      SELECT n.id FROM parley.nodes n WHERE n.lease_until > clock_timestamp()
      ORDER BY CASE WHEN n.id = $1 THEN $2 ELSE n.sweeps END DESC, n.number LIMIT 1`,
@@ -57,7 +58,7 @@ export const CLUSTER_SQL = statements('cluster_', {
      RETURNING ${SCOPED_HEAD}`,
   // Used after a lost connection, because then a node does not know which tasks it has claimed.
   own: `SELECT ${SCOPED_HEAD} FROM parley.tasks t WHERE ${IS_UNFINISHED} AND t.node = $1`,
-  // Returns the tasks that exist, and whether each of them was a task of this node.
+  // Returns the tasks that exist, and for each of them, whether this statement has released it.
   release: `WITH r AS (SELECT * FROM unnest($1::text[], $2::integer[]) AS r (task_id, epoch)),
      released AS (UPDATE parley.tasks t SET node = '' FROM r
        WHERE t.task_id = r.task_id AND t.epoch = r.epoch AND t.node = $3 RETURNING t.task_id)

@@ -12,7 +12,7 @@ export interface Hint {
   readonly changed?: readonly string[] | undefined;
   /** Ids of tasks that have a new owner. A node that reads such a task asks the new owner to report the changes. */
   readonly moved?: readonly string[] | undefined;
-  /** Ids of tasks. The node `from` asks to be told of their changes. */
+  /** Ids of tasks. The node `from` asks the receiver to report changes of these tasks. */
   readonly follow?: readonly string[] | undefined;
   /** The id of the node that sends `follow`. */
   readonly from?: string | undefined;
@@ -71,7 +71,7 @@ export class HintSender {
     this.#timer ??= setTimeout(() => this.#flush(), 0).unref();
   }
 
-  /** Tells nodes something at once. Never throws. */
+  /** Sends a hint to nodes at once. Never throws. */
   tell(nodes: readonly string[], hint: Hint): void {
     if (nodes.length === 0) return;
     const payload = JSON.stringify(hint);
@@ -118,7 +118,7 @@ export class HintSender {
   }
 }
 
-/** Splits ids into lists that fit into a notification. Leaves out an id that is too long: polling finds its task. */
+/** Splits ids into lists that fit into a notification. Too long ids are left out: polling finds their changes. */
 function* pieces(ids: readonly string[]): Generator<string[]> {
   let piece: string[] = [];
   let length = 0;

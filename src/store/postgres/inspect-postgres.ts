@@ -1,5 +1,6 @@
 /**
- * Describes a task store in PostgreSQL for the operator. Changes nothing, and servers may use the database meanwhile.
+ * Describes a task store in PostgreSQL for the operator. Changes nothing, and servers may use the database at the same
+ * time.
  */
 import { fromPostgresRow, openPostgres, type Postgres } from '../../base/postgres/index.ts';
 import { ChangeClock, KEPT } from '../../tasks/index.ts';

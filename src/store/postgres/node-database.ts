@@ -68,16 +68,17 @@ export class NodeDatabase {
   }
 
   /**
-   * Fails if a write would fail, because the database cannot be reached, is read-only, or is full. Changes no data. Calls
-   * at the same time share one check.
+   * Fails if a write would fail, because the database cannot be reached, is read-only, or is full. Changes no data.
+   * Calls at the same time share one check.
    */
   probe(): Promise<void> {
     return (this.#probing ??= this.#probe().finally(() => (this.#probing = undefined)));
   }
 
   /**
-   * The rows are rolled back instead of deleted, because long transactions of others, such as a backup, do not keep them
-   * from being vacuumed. The update finds out whether a transaction can be committed.
+   * The rows are rolled back and not deleted, so that they can be vacuumed at once. Deleted rows could not be vacuumed
+   * during a long transaction of another client, such as a backup. The update finds out whether a transaction can be
+   * committed.
    */
   #probe(): Promise<void> {
     const data = randomBytes(PROBE_ROWS * PROBE_ROW_BYTES);

@@ -76,8 +76,8 @@ interface Watched {
   /** The owner of the task at the last check, or an empty string if it had none. Undefined before the first check. */
   node?: string;
   /**
-   * The last entry that was known to be stored when this node was last found behind, and the time when the node fell
-   * behind. The node may have read the entry in the meantime.
+   * Set when this node learns of entries that it has not read. `seq` is the last of these entries, and `since` is the
+   * time when the node fell behind. The node may have read the entries in the meantime.
    */
   behind?: { readonly seq: number; readonly since: number };
 }
@@ -367,7 +367,7 @@ export class PostgresCluster implements StoreCluster {
     }
   }
 
-  /** Looks for everything that hints report, except for orphaned tasks (`#look`), because hints may be lost. */
+  /** Hints may be lost. So this looks for everything that they report, except for orphaned tasks (see `#look`). */
   #poll(): void {
     this.#polledAt = performance.now();
     void this.#mail.read();

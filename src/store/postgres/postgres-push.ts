@@ -86,7 +86,7 @@ export const PUSH_SQL = statements('push_', {
      FROM parley.push WHERE task = ${TASK} ORDER BY id`,
   sealed: `SELECT p.id, t.task_id, p.config_id, p.config FROM parley.push p JOIN parley.tasks t ON t.id = p.task
      WHERE p.id > $1 AND p.sealed ORDER BY p.id LIMIT 100`,
-  // With $3, removes a webhook only if its stored configuration has not changed.
+  // Removes a webhook. If $3 is not NULL, removes it only if its stored configuration equals $3.
   delete: `WITH gone AS (
          DELETE FROM parley.push WHERE task = ${TASK} AND config_id = $2 AND ($3::bytea IS NULL OR config = $3)
          RETURNING id),

@@ -24,7 +24,7 @@ export class Releases {
   readonly #pending = new Map<string, number>();
   /** The tasks that did not exist when they were released, with the time until which the release is repeated. */
   readonly #late = new Map<string, { readonly epoch: number; readonly until: number }>();
-  /** Runs the statements that release tasks, and those after which released tasks continue here, in turn. */
+  /** Runs the statements of `run` and of `takeBack` one after the other. */
   readonly #turns = new Turns();
 
   /** `onReleased` is called after tasks of this node have been released. */
@@ -34,7 +34,7 @@ export class Releases {
     this.#onReleased = onReleased;
   }
 
-  /** Whether a task may still be created that this node has released. */
+  /** Whether the database may still create a task that this node has released. */
   get hasLate(): boolean {
     return this.#late.size > 0;
   }
@@ -44,7 +44,7 @@ export class Releases {
     void this.run();
   }
 
-  /** Forgets a task that was found, and that this node executes again. */
+  /** Stops repeating the release of a task, because this node has appended to the task again. */
   found(taskId: string): void {
     this.#late.delete(taskId);
   }
@@ -55,7 +55,7 @@ export class Releases {
     this.#late.clear();
   }
 
-  /** Returns the unfinished tasks of this node. This node continues them, so they are no longer to be released. */
+  /** Returns the unfinished tasks of this node. This node continues these tasks, so it no longer releases them. */
   takeBack(): Promise<readonly TaskHead[]> {
     return this.#turns.run('', async () => {
       const heads = toHeads(await this.#db.run<ScopedHeadRow>(CLUSTER_SQL.own, [this.#node()]));
@@ -67,13 +67,13 @@ export class Releases {
     });
   }
 
-  /** Releases the tasks that did not exist earlier again. Never rejects. */
+  /** Repeats the release of the tasks that did not exist at the earlier releases. Never rejects. */
   async runLate(): Promise<void> {
     for (const [taskId, { epoch }] of this.#late) this.#pending.set(taskId, epoch);
     await this.run();
   }
 
-  /** Releases the tasks that are to be released. Never rejects. */
+  /** Releases the pending tasks. Never rejects. */
   async run(): Promise<void> {
     if (this.#pending.size > 0) await this.#turns.run('', () => this.#runAll());
   }

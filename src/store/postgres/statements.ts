@@ -48,8 +48,8 @@ export const IS_UNFINISHED = `t.state IN ('submitted', 'working')`;
 /** The row id of a task, by its task id in the first parameter. */
 export const TASK = '(SELECT id FROM parley.tasks WHERE task_id = $1)';
 /**
- * The parameters of a page: $1 the scope, $2 the states, $3 the lowest `changed`, $4 and $5 the position of the last row
- * of the previous page, $6 the number of rows.
+ * The parameters of a page: $1 the scope, $2 the states, $3 the lowest `changed`, $4 and $5 the position of the last
+ * row of the previous page, $6 the number of rows.
  */
 const IN_STATE = 't.scope = $1 AND t.state = s.state AND t.changed >= $3';
 const PAGE = `AND (t.changed, t.id) < ($4, $5) ORDER BY t.changed DESC, t.id DESC LIMIT $6`;

@@ -7,8 +7,8 @@
  *
  * Each yielded string or part is sent as a chunk of one artifact. Consecutive texts form one text part of the artifact.
  * Yielded events are sent unchanged. When the function returns, the task is completed. A returned string is sent as the
- * last chunk (`lastChunk`). If the function ends right after a yield and returns no string, the yielded chunk is the last one.
- * If the function throws, the task fails.
+ * last chunk (`lastChunk`). If the function ends right after a yield and returns no string, the yielded chunk is the
+ * last one. If the function throws, the task fails.
  *
  * `await ctx.ask('Which city?')` puts the task into input-required and resolves with the answer. The generator waits
  * for the answer in memory. The generator is lost if the process restarts or if too many generators wait. Then the
@@ -137,7 +137,7 @@ export function createAgent(options: AgentOptions, run: AgentFunction): A2AAgent
     const { id } = context.task;
     let known = waiting.get(id);
     waiting.delete(id);
-    // Another node may have got the answer to the generator's question.
+    // If another node got the answer to the generator's question, this generator is outdated.
     if (known && known.turnLength + 1 !== context.turn.length) {
       known.drop();
       known = undefined;
@@ -286,7 +286,7 @@ class GeneratorRun {
         const event = isEvent(value) ? checkedEvent(value) : this.#next(partOf(value));
         if (!event) continue;
         // Values before a recorded answer were sent in an earlier run, so they are not sent again. After a crash, only
-        // events are skipped here: from strings and parts, `#next` has already removed what was stored.
+        // events are skipped here, because `#next` has already removed the stored content of strings and parts.
         if (replaying && !(this.#resumed && !isEvent(value))) continue;
         const isLast =
           event.kind === 'artifact-update' && event !== value && (await this.#isOver());

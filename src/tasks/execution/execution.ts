@@ -134,8 +134,8 @@ export class Executions {
   }
 
   /**
-   * Returns the events that end a task. The executor's `conclude` provides them. If `conclude` is missing or fails, the
-   * only event is `last`. Waits until the task's entries are stored, at most for the grace time.
+   * Returns the events that end a task. The executor's `conclude` provides them, after the task's entries are stored.
+   * If `conclude` is missing, or if this fails or takes longer than the grace time, the only event is `last`.
    */
   async concluding(live: LiveTask, last: StatusEvent): Promise<readonly StatusEvent[]> {
     const { executor, limits, logger } = this.options;

@@ -28,7 +28,7 @@ export class StoredText {
     return parts.length === 1 && part && isPlainText(part) ? new StoredText(part.text) : undefined;
   }
 
-  /** Returns what has to be sent for the next part, or undefined if the stored text already contains it. */
+  /** Returns the parts to send for the next yielded part, or undefined if the stored text already contains it. */
   unsent(part: Part): Unsent | undefined {
     if (!isPlainText(part)) return this.#followedBy(part);
     const { text } = part;

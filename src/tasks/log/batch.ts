@@ -16,7 +16,7 @@ const MAX_UNSTORED_BYTES = 256 * 1024;
  */
 const MAX_BATCH_BYTES = 8 * 1024 * 1024;
 
-/** Removes the appends that are too much for one batch from the end of `batch`, and returns them. */
+/** Shortens `batch` to MAX_BATCH_BYTES, but keeps at least one append. Returns the removed appends. */
 export function cutBatch(batch: Unsent[]): Unsent[] {
   let bytes = 0;
   for (let at = 0; at < batch.length; at++) {
@@ -26,7 +26,7 @@ export function cutBatch(batch: Unsent[]): Unsent[] {
   return [];
 }
 
-/** Returns the status update of a message without the message and without its metadata. The state stays. */
+/** Returns a status update without its message and its metadata. The state stays. */
 export function withoutMessage(event: TaskEvent): TaskEvent {
   if (event.kind !== 'status-update') return event;
   const { metadata: _, status, ...rest } = event;

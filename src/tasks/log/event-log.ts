@@ -42,9 +42,9 @@ export class EventLog {
   readonly #logger: Logger;
   readonly #onState: OnState | undefined;
   readonly #live = new ChurnMap<string, LiveTask>();
-  /** How this process shares the store with other nodes. Undefined if it does not, or has not joined them yet. */
+  /** The cluster of the nodes that share the store. Undefined if there is none, or until this process has joined it. */
   cluster: StoreCluster | undefined;
-  /** Gets the unfinished tasks that this process lets other nodes continue, by id. */
+  /** If this is set, the unfinished tasks that this node gives up are added to it, by id (see `ClusterNode`). */
   released: Map<string, TaskKey> | undefined;
   /** The claims in progress, by task id. */
   readonly #claims = new Map<string, Promise<boolean>>();

@@ -20,7 +20,7 @@ import type { LogReader, Readable } from './reader.ts';
 const MAX_KEPT_BYTES = 16 * 1024 * 1024;
 
 /**
- * Called when an event that this process appends changes the state of a task, before the event is stored. Must not
+ * Called when this process appends an event that changes the state of a task, before the event is stored. Must not
  * throw.
  */
 export type OnState = (task: Scope, state: TaskState) => void;
@@ -110,8 +110,8 @@ export class LiveTask implements Scope, Readable, Disposable {
   /** Time at which the task expires, in milliseconds. Undefined if it never expires. */
   expiresAt: number | undefined;
   /**
-   * Rough time of the last artifact event, in milliseconds. If this process has neither appended nor followed the
-   * event, the time comes from the head (`TaskHead.artifactAt`). Then it may be undefined.
+   * Rough time of the last artifact event, in milliseconds. If this process did not see the event while the task was
+   * live, the time comes from the head (`TaskHead.artifactAt`), and may be undefined.
    */
   artifactAt: number | undefined;
   lost: Error | undefined;
@@ -169,8 +169,8 @@ export class LiveTask implements Scope, Readable, Disposable {
   }
 
   /**
-   * Whether this process executes the task, or has appended entries that are not stored yet. If neither is true, the
-   * task follows the store.
+   * Whether this process executes the task, or has appended entries that are not stored yet. Otherwise, the task
+   * follows the store.
    */
   get isWriting(): boolean {
     return this.running || this.seq > this.stored;
@@ -211,7 +211,7 @@ export class LiveTask implements Scope, Readable, Disposable {
   unclaim(): void {
     const writer = this.#writer;
     this.#writer = undefined;
-    // The last entries are not stored yet, so this process may still lose the log.
+    // The last entries are not stored yet. If they cannot be stored, the execution is notified.
     if (writer && !this.lost && this.stored < this.seq) {
       this.whenStored(this.seq).catch(() => writer.onLost());
     }

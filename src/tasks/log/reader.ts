@@ -21,8 +21,8 @@ export type EndReason = 'final' | 'closed' | 'lost' | 'shutdown';
 /** Receives a reader's entries. The methods must not throw. */
 export interface Sink {
   /**
-   * Takes an entry. Returns false if the sink must get no more entries until `resume` is called. If `last` is true,
-   * `end` is called next.
+   * Takes an entry. Returns false if the sink is full. Then the sink gets no more entries until `resume` is called. If
+   * `last` is true, `end` is called next.
    */
   take(entry: Published, last: boolean): boolean;
   end(reason: EndReason): void;
@@ -141,8 +141,8 @@ export class LogReader {
           given++;
         }
         const asked = this.#piece;
-        // If the sink is full, the entries that it did not take are read again later. So the next piece then has at
-        // most twice as many entries as the sink took.
+        // If the sink is full, the entries that it did not take are read again later. In this case, the next piece has
+        // at most twice as many entries as the sink took.
         this.#piece = Math.min(nextPiece(entries, PIECE), this.#full ? 2 * given : PIECE);
         if (entries.length === asked && !this.#full)
           await new Promise((resolve) => setImmediate(resolve));

@@ -18,7 +18,7 @@ const MAX_POSTS_PER_HOST = 16;
 /** Maximum size of the bodies of these requests, in total and per host. A single body may be larger than the limit. */
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_BYTES_PER_HOST = 16 * 1024 * 1024;
-/** Bodies up to this size are not counted, because the number of requests limits them. */
+/** Bodies up to this size are not counted, because the maximum number of requests limits their total size. */
 const UNCOUNTED_BYTES = 64 * 1024;
 
 /**

@@ -104,7 +104,7 @@ export class PushNotifier {
     this.#log.store.checkPush?.(accepted);
   }
 
-  /** Throws if the task cannot have another webhook, unless it already has the same one. */
+  /** Throws if the configuration is invalid, or if the task would have too many webhooks with it. */
   async checkRoom(
     taskId: string,
     config: PushNotificationConfig,
@@ -213,8 +213,9 @@ export class PushNotifier {
   }
 
   /**
-   * Removes a webhook whose receiver wants no more events. A client may have replaced the configuration in the meantime,
-   * also at another node. Then opens the webhook with the new configuration. Disposes of `live`. Never throws.
+   * Removes a webhook whose receiver has refused further events. If a client has replaced the configuration in the
+   * meantime, here or at another node, opens the webhook with the new configuration instead. Disposes of `live`. Never
+   * throws.
    */
   async #removeGone({ taskId, config }: PushRecord, live: LiveTask): Promise<void> {
     using held = live;

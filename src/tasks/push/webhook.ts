@@ -30,11 +30,11 @@ export const PARK_MS = 20_000;
  */
 export const MAX_WAIT_MS = MAX_DELAY_MS + 1000;
 const MAX_REASON_CHARS = 300;
-/** The size up to which a webhook keeps the task in memory between two events. */
+/** Maximum size of a task that a webhook keeps in memory between two events. */
 const MAX_KEPT_BYTES = 64 * 1024;
 /**
- * The size up to which a webhook keeps an event while it waits. A larger event is read again for each attempt, because
- * many webhooks may wait at the same time.
+ * Maximum size of an event that a webhook keeps in memory while it waits for the next attempt. A larger event is read
+ * again for each attempt, because many webhooks may wait at the same time.
  */
 const MAX_EVENT_BYTES = 16 * 1024;
 
@@ -71,8 +71,8 @@ export interface WebhookSetup {
   /** Called when the receiver has refused further events. */
   readonly onGone: () => void;
   /**
-   * Called once, when the webhook is closed. `wakeAt` is the time of the next attempt. It is set if this attempt is far
-   * away, or if the webhook waited for it when the server shut down.
+   * Called once, when the webhook is closed. `wakeAt` is the time of the next attempt. It is set if the webhook closes
+   * instead of waiting for this attempt, because the attempt is far away or the server shuts down.
    */
   readonly onEnd: (wakeAt?: number) => void;
 }
@@ -126,8 +126,8 @@ export class Webhook {
   }
 
   /**
-   * Resolves when every stored event was delivered, or its next attempt must wait. With a durable store, the remaining
-   * events are delivered after a restart.
+   * Resolves when every stored event was delivered, or when the next attempt is far away. With a durable store, does
+   * not wait for a retry, because the remaining events are delivered after a restart.
    */
   finish(): Promise<void> {
     this.#finishing = true;
@@ -146,8 +146,8 @@ export class Webhook {
   }
 
   /**
-   * Takes the next event, or waits for it. If there is none, and the task is settled or the server shuts down, stops
-   * instead. Also stops if the log was lost.
+   * Takes the next event, or waits for it. Stops after the last event of a settled task. At shutdown, stops when no
+   * event is left. Also stops if the log was lost.
    */
   #goOn(): void {
     const { seq, state } = this.#live;

@@ -129,7 +129,7 @@ export class ScopeIndex implements Scope {
     this.owner = owner;
   }
 
-  /** Returns a chain that contains all matching tasks, and perhaps other tasks. If it is undefined, no task matches. */
+  /** Returns a chain with all matching tasks, and perhaps other tasks. Returns undefined if no task matches. */
   chain({ contextId, state }: ListQuery, links: StoreLinks): Found | undefined {
     if (contextId !== undefined && state !== undefined && isInterrupted(state)) {
       return found(this.waiting.get(waitingKey(contextId, state)), links.waiting);

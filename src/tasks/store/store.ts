@@ -96,7 +96,7 @@ export interface ListQuery extends Scope {
   readonly limit: number;
   /** The previous page's `next`. A store throws A2AError `invalidParams` for a cursor that it did not create. */
   readonly cursor?: string | undefined;
-  /** False if the matching tasks need not be counted. Then the page has no total. */
+  /** If false, the store does not count the matching tasks, and the page has no total. */
   readonly total?: false | undefined;
 }
 
@@ -207,14 +207,17 @@ export interface StoreRetention {
   readonly maxBytes?: number | undefined;
   /** Returns the size of the stored data in bytes. Free space from removed tasks does not count. */
   size(): MaybePromise<number>;
-  /** Returns the rough size of these tasks in bytes. Without this method, tasks that are kept count as removable. */
+  /**
+   * Returns the rough size of these tasks in bytes. Without this method, the finished tasks of sessions count towards
+   * the maximum size.
+   */
   sizeOf?(tasks: readonly FinishedTask[]): MaybePromise<number>;
   /** Returns finished tasks of all scopes, in the order in which they ended, the oldest first. */
   finished(query: FinishedQuery): MaybePromise<readonly FinishedTask[]>;
   /**
    * Removes tasks in the given order, in one short transaction. Skips a task that has continued in the meantime.
-   * Returns how many tasks, from the start of the list, are done. Call it again for the remaining tasks, because a very
-   * large task needs several calls.
+   * Returns how many tasks at the start of the list it has removed or skipped. Call it again for the remaining tasks,
+   * because a very large task needs several calls.
    */
   remove(tasks: readonly FinishedTask[]): MaybePromise<number>;
   /** Gives a small part of the free space back to the file system. Returns whether there is more. */
@@ -278,8 +281,8 @@ export interface StoreCluster {
   /**
    * Claims at most `limit` unfinished tasks whose nodes are gone. For some time after a failed `takeOver` or a
    * `release`, also returns all unfinished tasks that this node owns. The node may not know some of them: if a
-   * connection is lost, the database may still execute the statement that claims or creates a task. These tasks do not
-   * count towards `limit`.
+   * connection is lost, the database may still execute the statement that claims or creates a task. The tasks that the
+   * node already owned do not count towards `limit`.
    */
   takeOver(limit: number): Promise<readonly TaskHead[]>;
   /**
