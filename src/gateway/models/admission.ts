@@ -4,10 +4,10 @@
  * Calls with the option `free` (models.ts), which cost nothing, are not checked.
  *
  * A request that the model does not support is refused, with three exceptions. If the request allows more output tokens
- * than the model, the number is lowered, because it is only an upper bound. If the request asks for a stream and the
- * model does not support streaming, the client gets each text in one chunk. If a tool returned a file that the provider
- * does not accept, the provider gets a note instead. But if the model's limits exclude this file, the request is
- * refused.
+ * than the model does, the number is lowered, because it is only an upper bound. If the request asks for a stream and
+ * the model does not support streaming, the client gets each text in one chunk. If a tool returned a file that the
+ * provider does not accept, the provider gets a note instead. But if the model's limits exclude this file, the request
+ * is refused.
  */
 import type { Content, ContentPart, ModelRequest } from '../../agent/index.ts';
 import type { Relay } from './relay/relay.ts';
@@ -72,7 +72,7 @@ export function admitted(
   };
 }
 
-/** Returns whether a part of an earlier message can be sent to the model. Only files may be refused. */
+/** Returns whether a part of an earlier message can be sent to the model. Only a file can be refused. */
 export function accepts(target: ModelTarget, part: ContentPart): boolean {
   const file = fileOf(part);
   if (file === undefined) return true;
@@ -160,7 +160,8 @@ function excludes({ without }: ModelLimits, { kind, mediaType }: FileFacts): boo
 /**
  * Returns the providers that accept the files. A provider that gets the client's own request (relay/) is always
  * included, because it checks the files itself. A file that a tool returned excludes no provider. Throws
- * `contentTypeNotSupported` if the limits of the model exclude a file, or if no provider accepts all other files.
+ * `contentTypeNotSupported` if the limits of the model exclude a file, or if no provider accepts all files outside tool
+ * responses.
  */
 function takers(
   target: ModelTarget,
@@ -183,8 +184,8 @@ function takers(
 }
 
 /**
- * Returns whether the provider accepts the file. A file that is only an address is downloaded by the provider, because
- * the gateway itself downloads no files. Compatible servers download no files either.
+ * Returns whether the provider accepts the file. The gateway downloads no files. If a file is only an address, the
+ * provider must download it. Providers of the type `openai-compatible` must not (openai/relay.ts).
  */
 function takes({ provider }: Candidate, file: Omit<FileFacts, 'mediaType'>): boolean {
   const { kind, isAddress } = file;

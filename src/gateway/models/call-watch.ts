@@ -1,4 +1,4 @@
-/** Records metrics of provider calls, and one span and one log line for each request. */
+/** Records metrics of calls to providers, a span and a log line for each request, and a log line for each failure. */
 import type { FinishReason, ModelRequest } from '../../agent/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Caller } from '../api/caller.ts';

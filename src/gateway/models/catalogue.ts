@@ -65,7 +65,7 @@ export const MODEL_NOT_FOUND = 'MODEL_NOT_FOUND';
 
 const MAX_LISTED = 1000;
 const MAX_NEAREST = 5;
-/** Only this number of characters of a name is compared with other names, to suggest similar names. */
+/** To find similar names, only the first MAX_COMPARED_CHARS characters of names are compared. */
 const MAX_COMPARED_CHARS = 48;
 const MAX_SHOWN_CHARS = 80;
 const OWNER = 'gateway';
@@ -106,7 +106,7 @@ export function createCatalogue(
           throw unknown(slugs, name, apiType);
         });
       }
-      // The configuration may have a price for the same model of the provider under another name. If so, this price
+      // The configuration may contain this model of the provider under another name, with a price. Then this price
       // applies.
       const pricing = prices.of(candidates, undefined);
       return { name, apiType, pricing, limits: NO_LIMITS, candidates };

@@ -83,7 +83,10 @@ export const ProviderConfig = z
     for (const [path, names] of Object.entries({ models, embeddingModels })) {
       const wrong = names.find((name) => calledName(type, name) === undefined);
       if (wrong !== undefined)
-        refuse(path, `${JSON.stringify(wrong)} is not a name of a model at a ${type} provider`);
+        refuse(
+          path,
+          `a ${type} provider cannot have a model with the name ${JSON.stringify(wrong)}`,
+        );
     }
     if (type === 'openai-compatible' && baseUrl === undefined) {
       refuse('baseUrl', 'required for an openai-compatible provider');

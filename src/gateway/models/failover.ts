@@ -28,7 +28,7 @@ export interface FailoverOptions<Answer> {
   readonly random: () => number;
   /**
    * The delay before the first retry, in milliseconds. It doubles with each further retry, up to MAX_DELAY_MS. Each
-   * delay is shortened at random, by up to half.
+   * delay is shortened at random, by up to half. If Retry-After is longer, it is the delay.
    */
   readonly delayMs: number;
   /** Called with the next step after a failure, unless the caller has left. Must not throw. */
@@ -59,7 +59,7 @@ const SHORT_WAIT_MS = 1000;
 /** The longest Retry-After for which a candidate is retried if no other candidate can be called. */
 const LONG_WAIT_MS = 30_000;
 
-/** Thrown if no candidate answered. The message of `error` may contain the candidate's name for the model. */
+/** Thrown if no candidate answered. The message of `error` may contain the provider's name for the model. */
 export class NoAnswer extends Error {
   readonly error: ModelError;
   readonly candidate: Candidate | undefined;
@@ -109,8 +109,8 @@ export async function firstAnswer<Answer>(
 }
 
 /**
- * If no candidate can be called now, and the candidate with the shortest wait is rate-limited, waits for this
- * candidate. Does not wait if this would take too long.
+ * Waits if no candidate can be called now, and the candidate with the shortest wait is rate-limited. Does not wait if
+ * this wait is too long.
  */
 async function untilOneIsReady(options: FailoverOptions<unknown>): Promise<void> {
   const { candidates, workspace, within, deadline } = options;
@@ -136,8 +136,8 @@ function firstReady(
 
 /**
  * Calls one candidate, and retries up to its number of attempts. Returns undefined if its circuit is open before the
- * first attempt. If there is no further attempt after a failure, throws the last error. Releases the candidate's slot
- * during the delay before a retry.
+ * first attempt. If no attempt succeeds, throws the error of the last one. Releases the candidate's slot during the
+ * delay before a retry.
  */
 async function tryCandidate<Answer>(
   candidate: Candidate,

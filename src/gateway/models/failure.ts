@@ -1,6 +1,6 @@
 /**
- * Creates errors for callers when a model fails. They contain the model's name and the kind of failure. The provider's
- * message, address and name for the model are only in the log.
+ * Creates the errors that callers get if a model fails. An error contains the caller's name for the model and the kind
+ * of failure. The provider's message, its address and its name for the model are only in the log.
  */
 import { ModelError, type ModelErrorCode } from '../../agent/index.ts';
 import { A2AError, type ErrorKind } from '../../protocol/index.ts';
@@ -40,7 +40,7 @@ export function failureOf(error: ModelError, name: string, as?: string): A2AErro
   // what to change.
   const own = error.code === 'invalid-request' && error.status === undefined && as !== undefined;
   const message = own ? error.message.replaceAll(as, name) : `${name} ${words}`;
-  // Clients use this code to decide whether to shorten the conversation or to change the request.
+  // The vendor's code tells clients whether to shorten the conversation or to change the request.
   const reason = kind === 'invalidParams' ? error.vendorCode?.toUpperCase() : undefined;
   return new A2AError(kind, `The model ${message}`, {
     ...detail,

@@ -1,4 +1,4 @@
-/** Adds providers that need no configuration to the configured providers. */
+/** The providers that need no configuration: the offline provider, and vendors whose environment variables are set. */
 import type { VendorEnvironment } from '../../agent/index.ts';
 import { VENDORS, serverOf } from '../../agent/internal/index.ts';
 import { ProviderConfig, type ProvidersConfig } from './config.ts';
@@ -7,9 +7,9 @@ import { ProviderConfig, type ProvidersConfig } from './config.ts';
 export const OFFLINE = 'offline';
 
 /**
- * Returns the configured providers by name. Adds `offline` if it is not configured. Also adds each vendor whose
- * environment variables are set, if no configured provider has the vendor's type or name. Throws a ModelError if an
- * environment variable has an invalid address.
+ * Returns the configured providers by name. Adds `offline` if it is not configured. Also adds a provider for each
+ * vendor whose environment variables are set. A vendor is not added if a configured provider has its name or its type.
+ * Throws a ModelError if an environment variable has an invalid address.
  */
 export function withImplied(
   config: ProvidersConfig,

@@ -1,5 +1,5 @@
 /**
- * After a caller has left, continues to read its answer until the provider reports the usage. Without this report, the
+ * Reads the rest of an answer whose caller has left, until the provider reports the usage. Without this report, the
  * gateway could only estimate the tokens of hidden thoughts. The reading time and the number of such answers are
  * limited.
  */

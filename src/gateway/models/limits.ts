@@ -5,8 +5,8 @@
 import type { CardContent } from '../cards/schema.ts';
 
 /**
- * The kinds of files that a model may accept. If a request contains the content of a text file, the file is sent as
- * text, so every model accepts it.
+ * The kinds of files that a model may accept. The content of a text file has no kind: it is sent as text, which every
+ * model accepts. A text file that is sent as a URL has the kind `file`.
  */
 export type FileKind = 'image' | 'audio' | 'video' | 'pdf' | 'file';
 type Feature = FileKind | 'streaming' | 'tools';
@@ -23,8 +23,9 @@ export interface ModelLimits {
 export const NO_LIMITS: ModelLimits = { without: new Set() };
 
 /**
- * The capability types that can exclude a feature, in lower case and with underscores. `chat` and `embeddings` have an
- * effect too (catalogue.ts). All other types only describe the model.
+ * Types of capabilities, in lower case and with underscores. If a capability of such a type is not enabled, the model
+ * does not support the feature. `chat` and `embeddings` have an effect too (catalogue.ts). All other types only
+ * describe the model.
  */
 const FEATURES: ReadonlyMap<string, Feature> = new Map([
   ['streaming', 'streaming'],

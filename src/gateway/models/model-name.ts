@@ -5,7 +5,8 @@
  */
 
 /**
- * Matches a part of a name that stays one segment of a path. The part is neither `.` nor `..`, and needs no encoding.
+ * Matches a part of a name that is safe as one segment of a URL's path. Its characters need no encoding, and it does
+ * not consist only of dots.
  */
 const SEGMENT = /^(?!\.+$)[\w.@-]+$/;
 

@@ -5,11 +5,12 @@
  *   const target = await models.resolve(caller.workspace, 'gpt-6.1-sol', 'chat');
  *   for await (const chunk of models.chat(target, request, { caller, signal })) …
  *
- * Usage is counted only here, once per request, for the candidate that answered. If the caller leaves before an answer
- * has begun, the usage is counted for the candidate that was being called. Before the call, tokens for the prompt and
- * the answer are reserved in the caller's budgets. The amount that is left in the budgets limits the length of the
- * answer. An incomplete answer is counted too, because the vendor charges for it. If the vendor does not report the
- * usage, the gateway estimates it (token-tally.ts).
+ * The usage of models is counted only here, once per request. It is counted for the candidate that answered (a
+ * provider, with its name for the model). If the caller leaves before an answer has begun, the usage is counted for the
+ * candidate that was being called. Before the call, tokens for the prompt and the answer are reserved in the caller's
+ * budgets. The amount that is left in the budgets limits the length of the answer. An incomplete answer is counted too,
+ * because the vendor charges for it. If the vendor does not report the usage, the gateway estimates it
+ * (token-tally.ts).
  */
 import {
   userContent,
@@ -62,7 +63,10 @@ import { createProviders, type Provider } from './provider.ts';
 import type { Estimate } from './token-tally.ts';
 import { tokenCounter } from './token-count.ts';
 
-/** The caller is charged. The context and the task are used for budgets, usage, spans and the log. */
+/**
+ * The options of a request to a model: the caller, who is charged, and the context and the task, which appear in usage,
+ * spans and the log. A task can also have its own budget.
+ */
 export interface AskOptions extends WatchedRequest {
   readonly signal: AbortSignal;
   /** True if the vendor does not charge for the call. Such a call needs no budget, and its usage is not stored. */
@@ -80,8 +84,7 @@ export interface Models extends Catalogue {
   readonly defaultModel: string;
   /**
    * Rejects if the model does not support the request (admission.ts), or if the caller's budgets have no room for it.
-   * Needed only for requests that are accepted before their call starts. `chat`, `answer` and `embed` make the same
-   * checks themselves.
+   * `chat`, `answer` and `embed` make the same checks. `check` makes them earlier, before a task is accepted.
    */
   check(caller: AskOptions['caller'], target: ModelTarget, request: ModelRequest): Promise<void>;
   /**
@@ -297,10 +300,10 @@ export function createModels(options: ModelsOptions): Models {
     ) {
       const options = { name: target.name, relay, counter, visible };
       const begun = (call = callProvider(candidate, limited, options));
-      // After the caller has left, the call continues (readOn).
+      // If the caller has left, the call is not stopped here, because readOn may read the rest of the answer.
       const onAbort = () => signal.aborted || begun.stop(within.reason);
       within.addEventListener('abort', onAbort);
-      // If the listener were not removed, Node.js would keep `within`, and all that the listener refers to, in memory.
+      // The listener must be removed. Otherwise Node.js keeps `within` and everything that the listener refers to.
       const forget = () => within.removeEventListener('abort', onAbort);
       try {
         const first = await raceAbort(begun.first, within);
@@ -315,8 +318,9 @@ export function createModels(options: ModelsOptions): Models {
     }
 
     /**
-     * Ends an answer whose caller has left. First reads the rest to learn the usage. Does not read it if the answer
-     * cannot have hidden thoughts, if the call is free, or if the provider limits concurrent calls.
+     * Ends an answer whose caller has left. First reads the rest of the answer, to learn the usage. The rest is not
+     * read if the provider's models have no hidden thoughts, if the call is free, or if the provider limits concurrent
+     * calls.
      */
     function readOn(
       { candidate, tally, maxOutputTokens, stop, next }: Omit<ProviderCall, 'first'>,

@@ -1,6 +1,7 @@
 /**
- * The prices of models. A workspace writes its own model cards, but the operator sets its budgets in money. So a card
- * cannot set a lower price than the operator has configured for the same model of the same provider.
+ * The prices of models. The operator limits a workspace with a budget in money. With a low price on its own model card,
+ * the workspace could exceed this budget. So a card cannot have a lower price than the operator has configured for the
+ * same model of the same provider.
  */
 import type { Pricing } from '../cards/schema.ts';
 import { comparedName } from './model-name.ts';
@@ -24,7 +25,7 @@ export class OperatorPrices {
 
   /**
    * Returns the price of a card, raised to the operator's prices for the models that the card may call. Returns
-   * undefined if neither has a price.
+   * undefined if there is no price on the card and no operator's price for these models.
    */
   of(models: readonly PricedModel[], card: Pricing | undefined): Pricing | undefined {
     let price = card;

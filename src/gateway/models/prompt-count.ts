@@ -13,7 +13,7 @@ import { type TokenCounter, tokenCounter } from './token-count.ts';
  * The client's own request has ids and other short fields that the converted request does not have. These fields are
  * not counted, because the estimate for the converted request is high enough to include them. So the difference in
  * length counts only if it exceeds an allowance. The allowance is SHORT_FIELDS characters plus the fraction SHORT_PART
- * of the request's length.
+ * of the length of the client's request.
  */
 const SHORT_FIELDS = 1000;
 const SHORT_PART = 1 / 8;

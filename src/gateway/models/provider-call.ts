@@ -37,7 +37,7 @@ export function callProvider(
       : provider.chat(model).generate(request, upstream.signal);
   const source = chunks[Symbol.asyncIterator]();
   const tally = new TokenTally(counter);
-  /** The chunk that is being read. */
+  /** The read in progress. */
   let reading: Promise<IteratorResult<SourceChunk>> | undefined;
 
   function read(): Promise<IteratorResult<SourceChunk>> {
@@ -107,8 +107,8 @@ export type CountedAnswer = ReturnType<typeof countedAnswer>;
 /**
  * Returns the answer of a call whose first visible chunk has arrived. Counts the chunks and passes the visible ones on.
  *
- * This function is not a generator. Several generators between the provider and the client would take more time than
- * all other work for an event.
+ * For speed, this function is not a generator. Several generators between the provider and the client would take more
+ * time per event than all other work.
  */
 export function countedAnswer(
   { tally, read, taken }: Pick<ProviderCall, 'tally' | 'read' | 'taken'>,

@@ -1,7 +1,7 @@
 /**
  * Counts the tokens of a prompt or an answer without the vendor's tokenizer. The count is used to reserve usage in
- * budgets, and as the usage if a vendor reports none. The count is fairly accurate for English text and code. For other
- * content, it is usually too high.
+ * budgets, to check the context window, and as the usage if a vendor reports none. The count is fairly accurate for
+ * English text and code. For other content, it is usually too high.
  *
  *   tokenCounter(target.candidates).prompt({ messages: [userContent('Hello')] });
  */

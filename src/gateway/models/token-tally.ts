@@ -9,9 +9,9 @@ import type { SourceChunk } from './chunks.ts';
 import type { TokenCounter } from './token-count.ts';
 
 /**
- * Relayed text is collected until it has at least this length, and is then counted. Most answers end with the
- * provider's own counts, and the text that is still uncounted then is never counted. Therefore the length is large.
- * After a call of `countOften`, the length is OFTEN_CHARS.
+ * Relayed text is collected until it has at least this length, and is then counted. The length is large to save work:
+ * most answers end with the provider's own counts, and then the collected text need not be counted. After a call of
+ * `countOften`, the length is OFTEN_CHARS.
  */
 const COUNTED_CHARS = 64 * 1024;
 const OFTEN_CHARS = 1024;
@@ -41,7 +41,7 @@ export class TokenTally {
     this.#since = now();
   }
 
-  /** Makes `counted` more accurate during the answer: text is counted in smaller pieces. */
+  /** Makes `counted` more accurate during the answer: relayed text is counted in smaller pieces. */
   countOften(): void {
     this.#countedChars = OFTEN_CHARS;
   }
@@ -71,7 +71,7 @@ export class TokenTally {
         this.#tokens += this.#counter.text(chunk.text);
         break;
       default:
-      // Files are not counted. The last chunk has no text.
+      // Files are not counted, and `finish` has no content.
     }
   }
 

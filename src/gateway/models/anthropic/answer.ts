@@ -27,7 +27,7 @@ export interface Head {
   readonly model: string;
   /** Estimated number of input tokens. The event `message_delta` has the final number. */
   readonly inputTokens: number;
-  /** How the client gets the model's thoughts. `signed` means only their signatures, without their text. */
+  /** How the client gets the model's thoughts: not at all, only their signatures, or with their text. */
   readonly thoughts: 'none' | 'signed' | 'full';
 }
 

@@ -59,7 +59,7 @@ export function errorAnswer(error: A2AError): RouteAnswer {
   const status = statusOf(error);
   const headers = {
     'request-id': requestId,
-    // Usually, a retry cannot succeed before the budget's next period.
+    // Tells clients not to retry: usually, a retry cannot succeed before the budget's next period.
     ...(error.reason === BUDGET_EXHAUSTED && { 'x-should-retry': 'false' }),
   };
   return { status, headers, body: errorBody(error, requestId) };

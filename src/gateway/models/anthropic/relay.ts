@@ -37,7 +37,7 @@ type RelayInput = Pick<
 /** Returns the relay of one request to `/v1/messages`. */
 export function messagesRelay(body: MessagesBody, input: RelayInput): Relay {
   // `speed` is removed, because a fast answer costs more than the price on the model card. `service_tier` is kept,
-  // because tiers have no separate prices.
+  // because Anthropic's tiers have no separate prices.
   const { speed: _, ...fields }: MessagesBody & { readonly speed?: unknown } = body;
   let counts: Record<string, number> = {};
   let reason: FinishReason = 'other';
@@ -103,9 +103,9 @@ function headersOf(input: RelayInput): Record<string, string> {
 }
 
 /**
- * Returns a changed `thinking` field if the client's value does not fit the lowered `max_tokens`, and otherwise no
- * field. Anthropic requires that `budget_tokens` is less than `max_tokens`. If `budget_tokens` would be below
- * Anthropic's minimum, thinking is disabled.
+ * Lowers `budget_tokens` if `max_tokens` was lowered, because Anthropic requires that `budget_tokens` is less than
+ * `max_tokens`. Returns the changed `thinking` field, or no field if the client's value can stay. If `budget_tokens`
+ * would be below Anthropic's minimum, thinking is disabled.
  */
 function thinkingWithin({ thinking, max_tokens: asked }: MessagesBody, maxTokens: number): object {
   const budget = thinking?.budget_tokens ?? 0;

@@ -47,7 +47,7 @@ const BILLING = 'x-anthropic-billing-header:';
 
 /**
  * Converts the request. With `strict`, throws `invalidParams` with the name of a field that other providers cannot
- * process. Otherwise converts only the fields that determine the number of tokens.
+ * process. Without `strict`, converts only the fields that determine the number of tokens.
  */
 export function messagesRequest(body: MessagesBody, { strict }: Conversion): ModelRequest {
   if (strict && body.max_tokens === 0)

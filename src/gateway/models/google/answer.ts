@@ -66,8 +66,8 @@ type Chunk = Exclude<FullChunk, { kind: 'finish' }>;
 
 /**
  * Returns a function that converts the chunks of an answer. It returns undefined for chunks that the client does not
- * get. The signature of a call also contains the signed thoughts before the call, because some clients do not send
- * thoughts back.
+ * get. If the gateway creates the signature of a call, the signature also contains the signed thoughts before the call,
+ * because some clients do not send thoughts back.
  */
 function partsOf(head: Head): (chunk: Chunk) => JsonObject | undefined {
   let thoughts: CarriedThought[] = [];

@@ -53,7 +53,7 @@ export function checkRequest({ generationConfig, cachedContent }: Partial<Genera
 
 /**
  * Converts the request. With `strict`, throws `invalidParams` with the name of a field that other providers cannot
- * process. Otherwise converts only the fields that determine the number of tokens.
+ * process. Without `strict`, converts only the fields that determine the number of tokens.
  */
 export function generateRequest(body: GenerateBody, { strict }: Conversion): ModelRequest {
   const { generationConfig: config = {} } = body;

@@ -15,7 +15,7 @@ import {
 
 /**
  * Returns a signature that contains the vendor's data, and the thoughts before a call. If the data has a signature of
- * Google, returns that signature.
+ * Google, returns Google's signature, which does not contain these thoughts.
  */
 export function signatureOf(
   provider: JsonObject,

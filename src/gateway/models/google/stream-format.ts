@@ -7,7 +7,7 @@ interface StreamFormat {
   readonly headers?: Readonly<Record<string, string>>;
   /** Returns the text of one answer. */
   item(answer: object): string;
-  /** Returns the end of a stream after its last `item`. It may be empty. */
+  /** Returns the text after the last `item`, which ends the stream. It may be empty. */
   end(): string;
 }
 

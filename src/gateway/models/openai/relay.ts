@@ -62,9 +62,9 @@ export function chatRelay(body: ChatBody): Relay {
 }
 
 /**
- * Returns the fields that limit the length of the answer: the fields that the client used. If the client used neither
- * field, returns `max_tokens`, which all servers support. If the client used both, returns both, because a server may
- * support only one of them.
+ * Returns the fields that limit the answer to `limit` tokens. If the client used `max_completion_tokens`, `max_tokens`
+ * or both, returns the same fields. It may need both, because a server may support only one of them. If the client used
+ * neither, returns `max_tokens`, which all servers support. Returns no fields if there is no limit.
  */
 function limitOf(body: ChatBody, limit: number | undefined): object {
   if (limit === undefined) return {};

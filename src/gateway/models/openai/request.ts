@@ -145,8 +145,8 @@ export function declarationOf({
 }
 
 /**
- * Converts the messages. Consecutive tool messages become one content, because models require all responses directly
- * after the calls.
+ * Converts the messages. Consecutive tool messages become one content, because models require the responses to all
+ * calls in the content after the calls.
  */
 function contentsOf(messages: readonly ChatMessage[]): Content[] {
   const contents: Content[] = [];

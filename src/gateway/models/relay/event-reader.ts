@@ -95,7 +95,7 @@ function endOfLastEvent(text: string): number {
 }
 
 /**
- * Reads one event. The result has `text` only if the event was changed. Returns undefined if the data is no JSON
+ * Reads one event. The result has `text` only if the event was changed. Returns undefined if the data is not a JSON
  * object.
  */
 function readEvent(

@@ -1,14 +1,14 @@
 /**
  * Relays a request in a vendor's own format to this vendor. The client gets the answer in the vendor's format, with few
- * changes such as the model's name. So the answer also contains fields that the gateway does not support. Of a stream,
- * only events with token counts, the name of the model, the end of the answer or a failure are parsed.
+ * changes such as the model's name. So the answer also contains fields that the gateway does not support. In a stream,
+ * the gateway parses only events with token counts, the name of the model, the end of the answer or a failure.
  */
 import type { FinishReason, ModelChunk, Usage } from '../../../agent/index.ts';
 import type { TimeoutOptions, Vendor, VendorSettings } from '../../../agent/internal/index.ts';
 
 /** A request in a vendor's own format, and functions that read the vendor's answer. */
 export interface Relay {
-  /** Returns whether a provider of this type can get the request. Example of a type: `anthropic`. */
+  /** Returns whether a provider of this type (for example `anthropic`) can get the request. */
   accepts(type: string): boolean;
   /** Whether the answer is a stream of server-sent events. If false, the answer is one JSON object. */
   readonly stream: boolean;
@@ -22,13 +22,13 @@ export interface Relay {
   /** Headers of the client that are forwarded to the vendor, for example `anthropic-beta`. */
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * Changes the text of a stream before its events are parsed, for example to replace the model's name. It must be
-   * fast.
+   * Changes the text of a stream before its events are parsed, for example to replace the model's name. Called for each
+   * piece of the stream, so it must be fast.
    */
   rewrite?(text: string): string;
   /**
-   * The pattern for events that must be passed to `read`. Other events are forwarded without parsing. The pattern
-   * must not have the flag g or y.
+   * The pattern of events that are passed to `read`. Other events are forwarded without being parsed. The pattern must
+   * not have the flag g or y.
    */
   readonly watched: RegExp;
   /**

@@ -1,10 +1,10 @@
 /**
- * Sends a relayed request and returns the answer. It uses undici's dispatcher and no generators. `fetch`, web streams
- * and a generator for each step would take more time per event than all the other work.
+ * Sends a relayed request and returns the answer. For speed, this file uses undici's dispatcher and no generators.
+ * `fetch`, web streams and a generator for each step would take more time per event than all other work.
  *
  *   for await (const chunk of relayed(relay, target, signal)) …       // raw chunks, then `finish`
  *
- * Timeouts, limits and errors are the same as for a converted request.
+ * Timeouts and vendors' errors are handled as for a converted request.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { StringDecoder } from 'node:string_decoder';
@@ -21,7 +21,7 @@ const MAX_EVENT_CHARS = 32_000_000;
 const MAX_ERROR_CHARS = 64 * 1024;
 /** Maximum length of the unread text. Above it, reading from the vendor pauses. */
 const MAX_UNREAD_CHARS = 256 * 1024;
-const TOO_LARGE = 'sent an answer that is too large and was stopped';
+const TOO_LARGE = 'sent an answer that is too large: the call was stopped';
 const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 30_000;
 
@@ -65,7 +65,7 @@ export function relayed(
   let arrived = 0;
   /** The chunks that wait for the end of the event loop's turn. */
   let later: Buffer[] = [];
-  /** The text that has arrived and was not read. */
+  /** Text that has arrived, but that the reader has not taken yet. */
   let unread = '';
   let finish: RelayChunk | undefined;
   let problem: unknown;
@@ -185,7 +185,7 @@ export function relayed(
     unread += text;
     if (unread.length <= MAX_UNREAD_CHARS || controller?.paused !== false) return;
     controller.pause();
-    // While reading is paused, no data arrives from the vendor. So this time does not count as silence of the vendor.
+    // The pause must not trigger the idle timeout.
     timeouts?.hold();
   }
 
@@ -193,7 +193,7 @@ export function relayed(
     return { kind: 'raw', text, usage: reader.usage };
   }
 
-  /** Reads an answer that is not a stream, when it is complete. */
+  /** Reads a complete answer that is not a stream. */
   function complete(): void {
     const text = body.take();
     const value = parseObject(text);

@@ -1,9 +1,9 @@
 /**
  * Reads the requests of the gateway's own tasks, which arrive over A2A or the gateway's own REST API (dialect/). A
- * request is a data part for the skill `chat-completion`, or any other message. Both kinds of requests may have
- * settings in the metadata.
+ * request is either a message with one data part for the skill `chat-completion`, or an ordinary message. Both kinds of
+ * requests may have settings in the metadata.
  *
- *   { "kind": "data", "data": { "messages": [{ "role": "user", "content": "Hello" }], "model": "fast", "temperature": 0 } }
+ *   { "kind": "data", "data": { "messages": [{ "role": "user", "content": "Hello" }], "model": "fast" } }
  *   { "kind": "text", "text": "Hello" }  with the metadata  { "model": "fast", "temperature": 0 }
  *
  * The conversation and the settings, except for `system`, are in the format of OpenAI's chat completions. In the

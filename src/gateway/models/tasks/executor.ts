@@ -5,9 +5,8 @@
  * artifact's metadata. The last status of a completed task repeats the usage and the text of the answer, for clients of
  * the gateway's own REST API (dialect/). A very long text is not repeated.
  *
- * The model also gets the earlier turns of the conversation, which are the completed tasks of the same context. The
- * model does not get these turns if the request contains the whole conversation (chat-completion.ts). Embeddings are
- * returned as one artifact with a data part.
+ * If the request does not contain the whole conversation (chat-completion.ts), the model also gets the earlier turns:
+ * the completed tasks of the same context. Embeddings are returned as one artifact with a data part.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { userContent } from '../../../agent/index.ts';

@@ -15,7 +15,7 @@ export interface Carried {
   /** The data of each vendor, by the vendor's name. */
   readonly provider: JsonObject;
   /**
-   * The id of the call that the data belongs to. Only the Responses API needs it, because there the data is in a
+   * The id of the call that the data belongs to. Only the Responses API needs this id, because there the data is in a
    * separate item before the call. Undefined if the data belongs to a thought.
    */
   readonly callId?: string | undefined;
@@ -35,8 +35,8 @@ const FIELDS = new Set([
 ]);
 
 /**
- * Returns the text for the client. Of each vendor's data, it has only the fields in FIELDS. It has no thoughts if they
- * would make it too long.
+ * Returns the text for the client. The text contains only the fields in FIELDS of each vendor's data. It contains no
+ * thoughts if it would be too long with them.
  */
 export function encodeCarried({ provider, callId, thoughts = [] }: Carried): string {
   const value = {

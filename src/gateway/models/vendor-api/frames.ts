@@ -1,6 +1,6 @@
 /**
  * The texts of a streamed answer, for the client. If the model fails, the last text is the failure in the vendor's
- * format. `Frames` is not a generator, because it runs for every event of a relayed answer.
+ * format. For speed, `Frames` is not a generator: its code runs for every event of a relayed answer.
  */
 import { A2AError } from '../../../protocol/index.ts';
 

@@ -12,7 +12,7 @@ export function modelAnswers(description: string, schema: z.ZodType, alsoEvents 
   };
 }
 
-/** Returns the same responses, for a route whose client can request server-sent events instead. */
+/** Like `modelAnswers`, for a route whose client can request server-sent events instead. */
 export function streamAnswers(description: string, schema: z.ZodType) {
   return modelAnswers(description, schema, true);
 }

@@ -2,13 +2,13 @@
  * The common part of the endpoints for the vendors' own clients, such as `/v1/chat/completions` and `/v1/messages`. An
  * endpoint converts the request, the answer and the errors. This file finds the model, calls the providers with
  * failover, stops when the client disconnects, and counts the answers in progress. Requests create no task, and only
- * their usage is stored. The Responses API stores its responses itself.
+ * their usage is stored. As an exception, the Responses API stores its responses as tasks.
  *
  *   const api = createVendorApi({ models });
  *   defineRoute({ …, handle: ({ body, ...input }) => api.answer(input, {
  *     model: body.model, request: (strict) => requestOf(body, { strict }),
- *     hasTools: hasTools(body), relay: relayOf(body), whole: (chunks) => messageOf(chunks), frames: (chunks) => eventsOf(chunks),
- *     failure: (error) => eventOf(error),
+ *     hasTools: hasTools(body), relay: relayOf(body), whole: (chunks) => messageOf(chunks),
+ *     frames: (chunks) => eventsOf(chunks), failure: (error) => eventOf(error),
  *   }) })
  *
  * A provider that accepts the client's format gets the client's own request (`relay`). The client then gets the
@@ -47,9 +47,9 @@ export interface Exchange {
   /** The request for providers that accept the client's format. */
   readonly relay: Relay;
   /**
-   * Converts the request. With `strict`, converts it for providers with another API, and throws if this is not possible.
-   * Without `strict`, converts only what is needed to count the tokens, and accepts content that only providers with
-   * the client's API support.
+   * Converts the request. With `strict`, converts it for providers with another API, and throws if this is not
+   * possible. Without `strict`, converts only what is needed to count the tokens, and accepts content that only
+   * providers with the client's API support.
    */
   request(strict: boolean): ModelRequest;
   /** Returns the complete response. The last chunk is `finish`. */
@@ -69,8 +69,8 @@ export interface Exchange {
 /** A request to count tokens in a vendor's format. */
 export interface CountExchange extends Pick<Exchange, 'model' | 'request'> {
   /**
-   * The request for providers that accept the client's format, and the field of their answer that has the number of
-   * tokens.
+   * The request for providers that accept the client's format. The field `countField` of their answer contains the
+   * number of tokens.
    */
   readonly relay: Pick<Relay, 'accepts' | 'path' | 'headers' | 'body'> & {
     readonly countField: string;
@@ -91,11 +91,14 @@ export interface VendorApi {
    * the failure is written to the stream instead.
    */
   answer(input: Input, exchange: Exchange): Promise<RouteAnswer | RouteText>;
-  /** Counts `work` as an answer in progress. `work` gets a signal that is aborted when the client disconnects. */
+  /**
+   * Runs `work`, and counts it as an answer in progress. `work` gets a signal that is aborted when the client
+   * disconnects.
+   */
   run<T>(input: Pick<Input, 'call'>, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /**
    * Counts the tokens of a prompt. If a provider has the client's API, this provider counts them. If no provider has
-   * this API, or if the provider cannot count tokens, returns an estimate. Throws `invalidParams` if the request is
+   * this API, or if the provider fails to count them, returns an estimate. Throws `invalidParams` if the request is
    * invalid, or if the provider rejects it.
    */
   countTokens(input: Input, exchange: CountExchange): Promise<number>;
@@ -268,11 +271,12 @@ function ownProviders(target: ModelTarget, relay: Pick<Relay, 'accepts'>): Model
 }
 
 /**
- * Prepares a call. If all providers have the client's API, a rough conversion is enough. If the request cannot be
- * converted, only the providers with the client's API remain. If there are none, throws the error of the conversion.
+ * Prepares a call. If all providers have the client's API, the request is converted without `strict`. Otherwise it is
+ * converted with `strict`. If this conversion fails, only the providers with the client's API remain. If there are
+ * none, throws the error of the conversion.
  */
 function prepared(target: ModelTarget, exchange: Exchange): Prepared {
-  // If the model does not stream, a request for a stream cannot be relayed.
+  // If the model does not support streaming, a request for a stream cannot be relayed.
   const mayRelay = !exchange.relay.stream || streams(target);
   const own = mayRelay ? ownProviders(target, exchange.relay) : undefined;
   const relay = own && exchange.relay;

@@ -106,7 +106,7 @@ export function failedFrame(response: ResponseObject, error: A2AError): string {
   return responseEvent('response.failed', { response: failed });
 }
 
-/** What differs between the items of texts and of thoughts. */
+/** The differences between items with text and items with thoughts. */
 const ITEMS = {
   text: {
     start: () => ({

@@ -36,9 +36,9 @@ import {
 } from './schema.ts';
 
 /**
- * Fields that are refused for all providers. The conversations and prompts that OpenAI stores in the operator's account
- * belong to no workspace. The gateway cannot reserve usage in budgets for background answers. Each function returns
- * true for values that have no effect. These values are accepted.
+ * Fields that are refused for all providers. For background answers, the gateway cannot reserve usage in budgets.
+ * `conversation` and `prompt` refer to data in the operator's account at OpenAI, which belongs to no workspace. Each
+ * function returns true for values that have no effect. These values are accepted.
  */
 const NEVER: Readonly<Record<string, (value: unknown) => boolean>> = {
   background: (value) => value === false,

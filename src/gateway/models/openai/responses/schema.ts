@@ -72,8 +72,8 @@ export const Item = z.union([
 export type Item = z.infer<typeof Item>;
 
 /**
- * A tool. A vendor defines the types other than `function` and `custom`. Only providers with the Responses API have
- * such tools.
+ * A tool. All types other than `function` and `custom` are tools of the vendor. Only providers with the Responses API
+ * support them.
  */
 const ResponseTool = z.looseObject({
   type: z.string(),
