@@ -392,8 +392,8 @@ function isSecret(path: readonly PropertyKey[], text: string): boolean {
 }
 
 /**
- * Flags for opening the file. Without O_NONBLOCK, opening a pipe would block a thread until there is a writer, and the
- * process could not exit.
+ * Flags for opening the file when it is reloaded. Without O_NONBLOCK, opening a pipe would block a thread until there
+ * is a writer, and the process could not exit.
  */
 const NON_BLOCKING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 

@@ -77,8 +77,9 @@ export interface GatewayOptions {
   /** The secret for hashing keys, from `openPepper`. */
   readonly pepper: Pepper;
   /**
-   * The keys that encrypt the headers of registered agents. Default: a random key for this process. Headers that a
-   * random key has encrypted cannot be decrypted after a restart.
+   * The keys that encrypt the headers of registered agents, and the headers and metadata that the gateway forwards to
+   * agents. Default: a random key for this process. Texts that a random key has encrypted cannot be decrypted after a
+   * restart.
    */
   readonly secrets?: SecretKeyOptions | undefined;
   readonly version: string;

@@ -29,7 +29,7 @@ export interface Surprise {
 /** Returns the settings that probably do not do what the operator expects. */
 export function surprisesIn(config: CheckedSettings, environment: VendorEnvironment): Surprise[] {
   return [
-    // If a provider or a model is invalid, the default model may be defined in this invalid part.
+    // If a provider or a model is invalid, it may define the default model. So the default model is not checked.
     ...(config.isWhole ? aboutDefaultModel(config, environment) : []),
     ...aboutModels(config, environment),
     ...aboutBudgets(config),
@@ -120,7 +120,7 @@ function* aboutBudgets({ budgets = {}, providers = {}, models = {}, isWhole }: C
     const path = ['models', name];
     yield { path, text: 'has no pricing, so callers with a budget in money cannot use it' };
   }
-  // An invalid model may set the price, and `models` does not contain it.
+  // `models` does not contain invalid models, but they may set prices. So the models of providers are not checked.
   if (!isWhole) return;
   for (const [name, provider] of Object.entries(providers)) {
     if (provider.type === 'offline' || provider.type === 'scripted') continue;

@@ -54,7 +54,7 @@ export function createAgents(options: AgentsOptions) {
   let forwardedHeaders: readonly string[] = [];
   let started = false;
   let everySeconds = HEALTH_SECONDS;
-  /** Is aborted when the interval changes, to end the wait for the next check. */
+  /** Aborted when the interval changes. This ends the current wait between two checks. */
   let resting = new AbortController();
 
   /** Replaces the configuration. Running tasks keep the agent that they started with. */
@@ -106,7 +106,8 @@ export function createAgents(options: AgentsOptions) {
 
   /**
    * Checks either the unhealthy agents or all others, at regular intervals. Unhealthy agents have their own loop, so
-   * that their timeouts do not delay the checks of healthy agents.
+   * that their timeouts do not delay the checks of the others. The loop of the others also removes old links, once an
+   * hour.
    */
   async function checkRegularly(unhealthy: boolean): Promise<void> {
     let pruneAt = 0;
@@ -166,8 +167,8 @@ export function createAgents(options: AgentsOptions) {
    * Registers an agent if `create` is true, otherwise changes it. Throws `conflict` if the agent is in the
    * configuration. With `create`, also throws `conflict` if the agent already exists or the workspace has too many
    * agents. Throws `notFound` if the agent to change does not exist. Throws `invalidParams` if an address is not
-   * allowed, or if headers cannot be stored. Also throws `invalidParams` if the address or `allowOrigins` changes,
-   * headers are stored, and `input` has no headers. With `verify`, throws `upstreamFailed` if the card cannot be fetched.
+   * allowed, if headers cannot be stored, or if `draft` (registry.ts) requires headers and `input` has none. With
+   * `verify`, throws `upstreamFailed` if the card cannot be fetched.
    */
   async function put(change: AgentChange): Promise<RemoteAgent> {
     const { workspace, actor, name, input, create, verify } = change;

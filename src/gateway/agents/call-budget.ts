@@ -2,7 +2,7 @@
 import type { CallUse, PayingCaller, PlannedCall } from '../budgets/calls.ts';
 import type { RemoteAgent } from './remote.ts';
 
-/** Returns the call for which usage is reserved in the budgets. The reserved usage is the agent's setting `usage`. */
+/** Returns the planned call. The agent's setting `usage` is reserved for it in the budgets. */
 export function plannedCall(
   caller: PayingCaller,
   agent: RemoteAgent,

@@ -130,7 +130,7 @@ const fields = {
     .boolean()
     .optional()
     .describe(
-      'Whether the agent recognizes a repeated message by its id, as Parley agents do. If so, after a crash of the gateway, a message is sent again if it is unknown whether it arrived. Otherwise its task fails',
+      'Whether the agent recognizes a repeated message by its id, as Parley agents do. After a crash of the gateway, it may be unknown whether a message has arrived. If true, the message is then sent again. If false, its task fails. Default: false',
     ),
   timeoutMs: integer(1, MAX_TIMER_MS)
     .optional()

@@ -59,8 +59,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
   readonly #maxBytes: number;
   readonly #signal: AbortSignal | undefined;
   /**
-   * Resolves at the first event of an expected stream, at the start of an unexpected stream, or at the end of any other
-   * response. Rejects if the request fails earlier.
+   * Resolves at the end of the response, or earlier: at the first event of an expected stream, and at the start of an
+   * unexpected stream. Rejects if the request fails before that.
    */
   readonly #opened = Promise.withResolvers<void>();
   #streams = false;
@@ -138,7 +138,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
   }
 
   /**
-   * Passes each item to the reader when it arrives, which takes less time than an iteration. Resolves when there are no
+   * Passes each item to the reader when it arrives. This takes less time than `for await`. Resolves when there are no
    * more items, or when the reader wants no more. Rejects if the connection or the reader fails.
    */
   each(reader: ItemReader): Promise<void> {

@@ -3,12 +3,12 @@
  * in our log. So a client can resume its stream at the gateway, even if the remote agent does not support resumption,
  * and even after a restart of the gateway.
  *
- * Normally a message is sent only once. After a crash, the gateway follows the remote task again if it has the remote
- * task's id. It compares the remote task with our log to find the events that are missing. If the remote task's id is
- * unknown, the message may or may not have arrived. It is sent again only if the agent recognizes repeated messages by
- * their id (`deduplicates`). For all other agents the task fails. A later message of a task, such as the answer to a
- * question, is also sent again in two cases: the agent was unreachable, or the remote task still waits for this message
- * after a crash.
+ * Normally a message is sent only once. After a crash or a broken connection, the gateway follows the remote task again
+ * if it has the remote task's id. It compares the remote task with our log to find the events that are missing. If the
+ * remote task's id is unknown, the message may or may not have arrived. It is sent again only if the agent recognizes
+ * repeated messages by their id (`deduplicates`). For all other agents the task fails. A later message of a task, such
+ * as the answer to a question, is also sent again in two cases: the agent was unreachable, or the remote task still
+ * waits for this message after a crash.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -152,7 +152,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     runs.set(task.id, running);
     let outcome = 'ok';
     let answered = false;
-    /** Whether the execution has received the end of the remote task. The execution stores this end. */
+    /** True if the remote task has settled before the reader of `out` left. Our log then gets the settling event. */
     let hasEnded = false;
     let remoteTaskId: string | undefined;
     try {
@@ -308,7 +308,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
   function checkAnswer(context: RequestContext, task: Task, name: string): MaybePromise<undefined> {
     const workspace = ownerOf(context);
     const { state } = task.status;
-    // Messages to a finished task need no check here, because the runtime refuses them.
+    // Messages to a finished task need no check here, because tasks/intake.ts refuses them.
     if (isTerminal(state)) return undefined;
     const agent = agents.find(workspace, name);
     if (!agent) throw new A2AError('unavailable', `The agent ${name} no longer exists`);

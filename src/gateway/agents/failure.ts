@@ -91,7 +91,7 @@ const REASONS: Readonly<Record<string, FailureReason>> = {
   internal: 'AGENT_FAILED',
 };
 
-/** Reasons of failures that occur before the agent starts to work, provided that the agent has not sent any event. */
+/** If the agent has not sent any event, these reasons mean that it has done no work for the message. */
 const BEFORE_WORK: ReadonlySet<FailureReason> = new Set([
   'AGENT_UNREACHABLE',
   'AGENT_UNAUTHORIZED',

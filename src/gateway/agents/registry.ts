@@ -136,7 +136,7 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
     }
     throw new A2AError(
       'invalidParams',
-      'headers: this gateway has no key to store secrets. To enable this, the operator can set PARLEY_SECRET_KEY',
+      'headers: this gateway has no key to store secrets: send no headers, or ask the operator to set PARLEY_SECRET_KEY',
     );
   }
 
@@ -181,12 +181,16 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
         key.startsWith(`${workspace}\0`) ? [agent] : [],
       ),
     all: () => [...agents().values()].map(({ agent }) => agent),
-    /** Creates an agent without storing it. Throws `invalidParams` if headers are missing or cannot be stored. */
+    /**
+     * Creates an agent without storing it. Throws `invalidParams` if headers cannot be stored. If `input` has no
+     * headers, the agent keeps its stored headers. In this case, throws `invalidParams` if they cannot be decrypted, or
+     * if they would be sent to other origins than before.
+     */
     draft(workspace: string, name: string, input: AgentInput, before: RemoteAgent | undefined) {
       if (input.headers === undefined && before && unreadable.has(keyOf(workspace, name))) {
         throw new A2AError(
           'invalidParams',
-          'headers: the stored ones cannot be decrypted. Send them again, or {} for no headers',
+          'headers: the stored headers cannot be decrypted. Send the headers again, or {} for no headers',
         );
       }
       const headers = headersFor(input, before);

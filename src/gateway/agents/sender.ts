@@ -1,7 +1,8 @@
 /**
  * The sender of a task's last message, and the parts of the request that are forwarded to the agent. Both are stored
  * with the task's link. So a task that is resumed after a restart is charged to the same key. Its agent also gets the
- * same headers and metadata, if the gateway has a key to encrypt them (PARLEY_SECRET_KEY).
+ * same headers and metadata. They are stored encrypted, so the encryption key must be the same after the restart
+ * (PARLEY_SECRET_KEY, or a key file).
  */
 import * as z from 'zod';
 import { defined } from '../../base/index.ts';

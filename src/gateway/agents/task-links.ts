@@ -39,8 +39,8 @@ export type TaskLinks = ReturnType<typeof createTaskLinks>;
 /** How long a link is kept after it was last saved, in milliseconds. */
 const KEEP_MS = 90 * 86_400_000;
 /**
- * Maximum number of links that one transaction examines or removes. The number is limited because a transaction blocks
- * the event loop.
+ * Maximum number of links or contexts that one transaction of `prune` examines. The number is limited, because a
+ * transaction in SQLite blocks the event loop.
  */
 const PRUNE_AT_ONCE = 1000;
 

@@ -1,7 +1,7 @@
 /**
- * Decides which callers may read the data of all workspaces: the metrics, and the usage and budgets of other
- * workspaces. Only operators may. An operator is a caller in the workspace `default` with the scope `metrics:read`. For
- * all other callers, other workspaces do not exist.
+ * Only operators may read the data of all workspaces: the metrics, and the usage and budgets of other workspaces. An
+ * operator is a caller in the workspace `default` with the scope `metrics:read`. For all other callers, other
+ * workspaces do not exist.
  */
 import { A2AError } from '../../protocol/index.ts';
 import { type Caller, DEFAULT_WORKSPACE } from './caller.ts';

@@ -1,4 +1,4 @@
-/** The HTTP route that tells a caller who it is. With it, a program can offer only what its key may do. */
+/** The HTTP route for a caller's own name and scopes. A program uses it to offer only actions that its key allows. */
 import * as z from 'zod';
 import { NO_STORE } from '../../http/index.ts';
 import { seesAllWorkspaces } from './all-workspaces.ts';

@@ -1,10 +1,10 @@
 /**
  * The caller of a request, in one workspace. The caller has a key, or an OIDC issuer has authenticated the caller.
  *
- * A task belongs to the workspace (the `owner` in the task store), not to the key, so that a key can be rotated. The
- * `tenant` in the task store is the endpoint that created the task: empty for the gateway itself, `agents/NAME` for an
- * agent, or RESPONSES_TENANT. A task of one endpoint cannot be found at another endpoint. At `/agents/NAME`, the agent
- * executes the task.
+ * A task belongs to the workspace (the `owner` in the task store), not to the key, so that a key can be replaced by
+ * another key. The `tenant` in the task store is the endpoint that received the task: empty for the gateway itself,
+ * `agents/NAME` for an agent, or RESPONSES_TENANT. A task of one endpoint cannot be found at another endpoint. At
+ * `/agents/NAME`, the agent executes the task.
  */
 import * as z from 'zod';
 import { A2AError, type Call, type User } from '../../protocol/index.ts';
@@ -127,7 +127,10 @@ const PackedCaller = z.object({
   headers: z.record(z.string(), z.string()).optional(),
 });
 
-/** Sends callers to the gateway that executes a task, so that it checks the same scopes and charges the same key. */
+/**
+ * Converts a caller to JSON and back, for the gateway that executes the task. That gateway then checks the same scopes
+ * and charges the same key.
+ */
 export const CALLER_CODEC: UserCodec = {
   pack(user) {
     const caller = callerOf({ user });

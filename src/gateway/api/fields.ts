@@ -1,6 +1,6 @@
 /**
- * Schemas of fields that requests, responses and the configuration share: whole numbers, days, and the pages and filters
- * of lists. Lists are paged with `limit` and `offset`. `total` is the number of items on all pages.
+ * Schemas of fields that requests, responses and the configuration share: whole numbers, days, and the pages and
+ * filters of lists. Lists are paged with `limit` and `offset`. `total` is the number of items on all pages.
  */
 import * as z from 'zod';
 
@@ -30,7 +30,7 @@ export const DAY_MS = 86_400_000;
 /** A day in UTC. */
 export const Day = z.iso.date('must be a day such as 2026-01-31');
 
-/** A choice in a query string. */
+/** An optional `true` or `false` in a query string. */
 export const TrueOrFalse = z.enum(['true', 'false']).optional();
 
 /** A name or an id by which a list is filtered. */

@@ -70,7 +70,7 @@ export interface RouteOptions<
   /** The description in `/openapi.json`. */
   readonly detail?: string;
   /**
-   * The schema of the query. Query values are strings, so use `whole` (page.ts) for numbers. Unknown parameters are
+   * The schema of the query. Query values are strings, so use `whole` (fields.ts) for numbers. Unknown parameters are
    * ignored.
    */
   readonly query?: Query;

@@ -19,7 +19,7 @@ export interface CallUse {
   readonly failed?: boolean | undefined;
 }
 
-/** A call for which no budget was reserved: who pays, what was called for which task, and what the call used. */
+/** The usage of a call without a reservation, with the caller, the model or agent, and the task. */
 export interface Use extends PayingCaller, CallUse, CallOrigin {}
 
 /** The model or agent that is called, and the task that the call belongs to. */

@@ -1,8 +1,8 @@
 /**
  * Decides whether the budgets have room for a call, and how long its answer may be.
  *
- * A call is granted if every budget has room for its prompt and a small answer. Also, the task must not have made its
- * maximum number of calls. The answer may be as long as the caller requested, but not longer than any budget allows.
+ * A call is granted if every budget has room for its prompt and a small answer. Its task must also have calls left. The
+ * answer may be as long as the caller requested, but not longer than any budget allows.
  */
 import type { Budget, Period } from './budget.ts';
 

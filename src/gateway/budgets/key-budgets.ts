@@ -1,4 +1,7 @@
-/** Reads the budgets of keys from the register (the gateway's database). They are cached until the register changes. */
+/**
+ * Reads the budgets of keys from the register (the gateway's database). The budgets of single keys (`of`) are cached
+ * until the register changes.
+ */
 import { andThen, type MaybePromise } from '../../base/index.ts';
 import type { PageQuery } from '../api/fields.ts';
 import { type Register, statement } from '../register/register.ts';

@@ -18,7 +18,7 @@ const SPENT = statement(`
     ${sumsIn('total', '1 = 1')}
   FROM spending WHERE workspace = $workspace AND key_id <> '' GROUP BY key_id, currency`);
 
-/** Returns a function that returns what a key has spent of its budget in the current period. */
+/** Returns a function that returns the tokens and the amount that a key has spent in its budget's current period. */
 export function readKeySpending(
   register: Register,
   workspace: string,

@@ -22,9 +22,9 @@ const RESERVATION_TYPES = `id text, owner text, expires_at bigint, workspace tex
 const rowsOf = (types: string) => `json_to_recordset($rows::json) AS given (${types})`;
 export const BUDGET_SQL = {
   /**
-   * Every transaction that reserves, settles or recovers calls takes this lock shared. A transaction that creates the
-   * counter of a workspace, key or subject takes the lock exclusively (`alone`). It computes the counter from usage and
-   * reservations, which must not change during the computation.
+   * Every transaction that reserves, settles or recovers calls takes this lock in shared mode. A transaction that
+   * creates the counter of a workspace, key or subject takes the lock in exclusive mode (`alone`), because it computes
+   * the counter from usage and reservations. They must not change during the computation.
    */
   share: statement(`SELECT pg_advisory_xact_lock_shared(${COUNTERS_LOCK})`),
   alone: statement(`SELECT pg_advisory_xact_lock(${COUNTERS_LOCK})`),

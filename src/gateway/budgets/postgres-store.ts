@@ -73,8 +73,9 @@ export function createPostgresBudgetStore(
   let reserving = false;
   let recovering: Promise<number> | undefined;
   /**
-   * Reservations whose transaction seemed to fail but may have been committed, with the time of the failure. The next
-   * settlement or recovery releases them.
+   * Reservations whose transaction seemed to fail but may have been committed, with the time of the failure. Each
+   * settlement and each recovery releases those that are stored. A reservation stays in this map for at least DOUBT_MS,
+   * because its transaction may be committed during this time.
    */
   const doubtfulReservations = new Map<string, number>();
   /**

@@ -32,7 +32,7 @@ export function refused(refusal: BudgetRefusal, plan: PlannedBooking, time: numb
   });
 }
 
-/** Returns what is left of the budget, what the request needs, and what the caller can do. */
+/** Returns the end of the message: the rest of the budget, the tokens or money that the request needs, and advice. */
 function tooSmall({ limit, left }: BudgetRefusal, { need, agent }: PlannedBooking): string {
   const { currency, every } = limit;
   const phrase = PHRASES[every];
@@ -47,12 +47,12 @@ function tooSmall({ limit, left }: BudgetRefusal, { need, agent }: PlannedBookin
   const say = (number: number) => (inTokens ? String(number) : money(number, currency));
   const parts =
     reply > 0 ? ` (${say(prompt)} for the prompt and at least ${say(reply)} for the answer)` : '';
-  // What a call to an agent needs does not depend on the length of the request.
+  // A call to an agent needs the same tokens and money for every length of the request.
   const mayBeShorter = agent === '' && (inTokens ? left.tokens > answer : left.nanos > forAnswer);
   return `has ${rest} left${phrase}, but the request needs about ${say(prompt + reply)}${parts}: ${advice(limit, need, mayBeShorter)}`;
 }
 
-/** Returns what a caller, who is not the operator of the gateway, can do. */
+/** Returns advice for a caller who is not the operator of the gateway. */
 function advice(limit: Limit, need: Need, mayBeShorter: boolean): string {
   const { holder, period } = limit;
   const ways: string[] = [];

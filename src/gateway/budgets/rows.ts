@@ -45,8 +45,8 @@ export function periodsOf(day: string) {
 }
 
 /**
- * Adds a call to its sum. Calls that end together often have the same caller. One statement stores their sum. If
- * `isRest` is true, the call itself was already counted, and only its tokens and cost are added.
+ * Adds a call to its sum. Calls that end together often have the same caller, and one statement then stores their sum.
+ * If `isRest` is true, the call itself was already counted, and only its tokens and cost are added.
  */
 export function addTo(
   sums: Map<string, Sum>,

@@ -103,7 +103,7 @@ export function createSpending(options: SpendingOptions) {
     : createSqliteBudgetStore(register);
   const unstored = new UnstoredUsage({
     settle: (settlements) => store.settle(settlements),
-    // With SQLite, an attempt may block the event loop.
+    // With SQLite, an attempt may block the event loop, so the first pause is already the longest one.
     firstRetryMs: isPostgresRegister(register) ? FIRST_RETRY_MS : MAX_RETRY_MS,
     logger,
     now,

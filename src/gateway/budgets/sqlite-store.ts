@@ -46,8 +46,8 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
   /** Id of this process, which is the owner of its reservations. */
   const owner = randomUUID();
   /**
-   * After a restart, a resumed task can take over the reservations that the previous process made for the task's calls
-   * to agents. This is the time when that ends.
+   * Until this time, resumed tasks can take over the reservations that the previous process made for their calls to
+   * agents.
    */
   let adoptsUntil: number | undefined;
 
@@ -119,7 +119,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
       if (booking.taskId === '') yield* addWithoutTask(use, numbers);
       else if (same) same.push(use);
       else calls.set(name, [use]);
-      // `inTask` is true if the call had a reservation. Without a reservation, there is no budget and no counter.
+      // `inTask` is true if the call had a reservation. The counter of a task counts only such calls.
       if (inTask) yield* count(booking, holdersOf(booking).taskHolder);
     }
     for (const same of calls.values()) yield* addTaskRows(same, numbers);
@@ -175,7 +175,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     return last;
   }
 
-  /** Records the last number of a workspace, and deletes its oldest rows from time to time. */
+  /** Records the last row number of a workspace. After every TRIM_STEP numbers, deletes the workspace's oldest rows. */
   function* numbered(
     workspace: string,
     numbers: Map<string, number>,

@@ -29,7 +29,7 @@ export const BudgetOfHolder = BudgetStatus.extend({
     .string()
     .optional()
     .describe(
-      'The subject of JWTs that has the budget. Without a key and a subject, it is the budget of the workspace',
+      'The subject of JWTs that has the budget. Without keyId and subject, the budget belongs to the workspace',
     ),
 });
 export type BudgetOfHolder = Readonly<z.infer<typeof BudgetOfHolder>>;

@@ -3,8 +3,8 @@
  * the database of the gateway's register.
  *
  * Every change of usage and reservations is atomic, so two calls never reserve the same part of a budget. Several
- * gateways may share a PostgreSQL database. Only one gateway may use a SQLite database, because it assumes that all
- * other processes that made reservations have ended.
+ * gateways may share a PostgreSQL database. Only one gateway may use a SQLite database, because the gateway assumes
+ * that all other processes that made reservations have ended.
  */
 import type { MaybePromise } from '../../base/index.ts';
 import type { BudgetRefusal, Counter, Grant, Limit, Need } from './grant.ts';
@@ -12,7 +12,7 @@ import type { UsagePage, UsageQuery } from './usage.ts';
 
 /**
  * How long resumed tasks can take over the reservations of their calls to agents. With SQLite, this time begins when
- * the process starts. With PostgreSQL, it begins when the node that made the reservations is gone.
+ * the process starts. With PostgreSQL, it begins when another node finds that the node with the reservations is gone.
  */
 export const ADOPT_MS = 60_000;
 /**
@@ -80,9 +80,10 @@ export interface BudgetStore {
   /** Stores how much of the answer has arrived, so that it is counted after a crash. */
   seen(id: string, outputTokens: number): MaybePromise<unknown>;
   /**
-   * Adds the usage to the sums and deletes the reservation `id`. Without a usage, only deletes the reservation. If
-   * `recover` has counted an estimate for the reservation, adds only the difference to it. If `id` is given, but its
-   * reservation no longer exists, the call has already been counted, and nothing is added.
+   * For each settlement, adds the usage to the sums and deletes the reservation `id`. Without a usage, only deletes the
+   * reservation. If `recover` has counted an estimate for the reservation, adds only the difference between the usage
+   * and the estimate. If `id` is given, but its reservation no longer exists, the call has already been counted, and
+   * nothing is added.
    */
   settle(settlements: readonly Settlement[]): MaybePromise<void>;
   /**

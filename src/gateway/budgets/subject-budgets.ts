@@ -41,7 +41,8 @@ export async function listSubjectBudgets(
   if (missing > 0 && hasBudgetOfOthers(config, workspace)) {
     const skipped = Math.max(0, offset - named.length);
     const known = new Set(named);
-    // Each named subject may be among the subjects that have used something.
+    // Each named subject may be among the subjects that have used something. The filter removes it, so more rows are
+    // read.
     const count = named.length + skipped + missing;
     const seen = await register.read(function* () {
       const rows = yield* SEEN.all({ workspace, count });

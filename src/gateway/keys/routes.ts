@@ -79,7 +79,7 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       resource: 'key',
       summary: 'Change the settings of a key',
       detail:
-        'Fields that are missing stay as they are. `null` removes a rate limit, a budget or an expiry. The change takes effect with the next request. The spending of the key is kept.',
+        'Fields that are missing stay as they are. `null` removes a rate limit, a budget or an expiry. The change takes effect at once, and on other nodes usually within a second. The spending of the key is kept.',
       query: ForceQuery,
       body: KeyChange,
       answers: {
@@ -135,7 +135,7 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
   ];
 }
 
-/** Throws if the caller does not have all scopes. `action` is what the key of the caller cannot do in this case. */
+/** Throws if the caller does not have all scopes. `action` is the end of the message, after "so it cannot". */
 function needScopes(caller: Caller, scopes: readonly (ApiScope | '*')[], action: string): void {
   const missing = scopes.find((scope) =>
     scope === '*' ? !caller.scopes.has('*') : !caller.may(scope),

@@ -1,8 +1,9 @@
 /**
  * The register's tables for budgets. Money is in billionths of its currency.
  *
- * `spending` has one row for each combination of workspace, day, caller, target (model or agent) and currency. Old usage has rows for months
- * instead of days. A row has either `key_id` or `subject` (of a JWT). The other one of the two columns is empty.
+ * `spending` has one row for each combination of workspace, day, caller, target (model or agent) and currency. Old
+ * usage has rows for months instead of days. A row has either `key_id` or `subject` (of a JWT). The other one of the
+ * two columns is empty.
  *
  * `budget_counters` has the sums that are compared with budgets. Each row belongs to a holder (a workspace, key,
  * subject or task) and a period. A row is created from `spending` and `reservations` when it is first needed. From then
@@ -14,9 +15,10 @@
  * day, context, caller, model or agent, and currency share a row.
  *
  * `reservations` has one row for each call that is in progress and counts towards a budget. `owner` is the process.
- * After a crash, the next process counts an estimate for each row that no continued task takes over: the prompt, and the
- * part of the answer that had arrived. A process also does this for each expired reservation. In both cases it sets `recovered`, and keeps the row
- * for a month. If the call ends later, only the difference from this estimate is counted.
+ * After a crash, the next process counts an estimate for each row that no resumed task takes over: the prompt, and the
+ * part of the answer that had arrived. A process also does this for each expired reservation. In both cases it sets
+ * `recovered`, and keeps the row for a month. If the call ends later, only the difference between its usage and the
+ * estimate is counted.
  */
 export const BUDGETS_SCHEMA = `
 CREATE TABLE spending_of_callers (

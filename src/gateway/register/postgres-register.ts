@@ -7,7 +7,8 @@
  * read the number for 5 seconds, it refuses requests. Without this limit, it could accept a key that was revoked long
  * ago.
  *
- * If there is a task store, the register uses the store's connections, lease and listener (`NodeDatabase`).
+ * A register that is opened in the database of a task store uses the store's connections, lease and listener
+ * (`NodeDatabase`).
  */
 import { randomBytes } from 'node:crypto';
 import { rest } from '../../base/index.ts';

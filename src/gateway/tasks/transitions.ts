@@ -1,8 +1,8 @@
 /**
  * The allowed transitions between the states of a task. They are stricter than in A2A: a task must be `working` before
- * it can be completed, fail or ask for input. The runtime checks the events of executors against this table
- * (`ExecutionRules.transitions`). The runtime's own transitions also comply with it: an answer changes `input-required`
- * to `working`, and every unfinished task can be canceled.
+ * it can be completed, fail or ask for input. The task handler (src/tasks) checks the events of executors against this
+ * table (`ExecutionRules.transitions`). The handler's own transitions also comply with the table: an answer changes
+ * `input-required` to `working`, and every unfinished task can be canceled.
  */
 import type { Transitions } from '../../tasks/index.ts';
 
