@@ -88,7 +88,8 @@ export function relayed(
     onResponseData(_controller, chunk) {
       if (isOver) return;
       if (bytes === 0) timeouts?.clearFirst();
-      timeouts?.expect();
+      // One more chunk may arrive after the pause. It must not start the idle timeout again.
+      if (controller?.paused !== true) timeouts?.expect();
       bytes += chunk.length;
       if (bytes > MAX_BYTES) return fail(failure(TOO_LARGE));
       if (!relay.stream || ++arrived <= AT_ONCE) return readData(chunk);
