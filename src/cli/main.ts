@@ -1,5 +1,5 @@
 /**
- * The main program. Runs the command that the arguments name. If it fails, prints the reason and ends with an exit code.
+ * The main program. Runs the command given in the arguments. If it fails, prints the reason and ends with an exit code.
  * The module of a command is loaded only when the command runs, which makes the start faster.
  */
 import { absoluteFolders } from '../base/files/index.ts';
@@ -96,7 +96,7 @@ const COMMANDS: CommandTable = {
   },
   mcp: {
     operands: 'login|logout NAME',
-    about: 'Log in to an MCP server that the settings name, or log out',
+    about: 'Log in to an MCP server that is in settings.json, or log out',
     load: async () => (await import('./commands/mcp.ts')).default,
   },
   models: {
@@ -142,13 +142,13 @@ async function run(args: readonly string[]): Promise<number> {
   }
   const advice =
     args.length > 1
-      ? 'put a prompt in quotes; '
+      ? 'if this is a prompt, put it in quotes; '
       : `to send it as a prompt, write parley -- ${first}; `;
   return runFrom(COMMANDS, 'parley', args, process.env, { advice });
 }
 
 /**
- * Throws if the first operand is a command's name. This name comes after flags, so it would be sent to the model as a
+ * Throws if the first operand is a command's name. It comes after a flag or `--`, so it would be sent to the model as a
  * prompt.
  */
 function refuseMisplaced([operand = '']: readonly string[]): void {

@@ -118,7 +118,7 @@ describe('parley doctor', { concurrency: 3 }, () => {
     const { out } = await parley(['doctor', '--port', '0'], { env });
     assert.match(
       out,
-      /✓ model +vllm:tiny .*Only the terminal uses it: for -p, serve and acp, set --model/,
+      /✓ model +vllm:tiny .*Only the terminal UI uses it: for parley -p, serve and acp, set --model/,
     );
     if (process.platform !== 'linux') return;
     assert.match(out, /! sandbox +.*install bubblewrap if you want to use --sandbox$/m);

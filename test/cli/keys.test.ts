@@ -232,7 +232,7 @@ describe('parley keys', { concurrency: 3 }, () => {
     assertRefused(
       await create(),
       2,
-      /another PARLEY_SECRET_KEY or pepper file: set PARLEY_SECRET_KEY as for the gateway/,
+      /another PARLEY_SECRET_KEY or pepper file: set PARLEY_SECRET_KEY to the value that the gateway has/,
     );
     assert.match((await parley(['keys', 'list'], other)).out, / unusable /);
     await parley(['keys', 'revoke', key.id], other);

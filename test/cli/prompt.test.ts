@@ -278,7 +278,10 @@ describe('parley -p', { concurrency: 3 }, () => {
     ]);
     const { code, out, err } = await parley(['-p', 'paint', '--model', model], here);
     assert.deepEqual([code, out], [0, 'Grey then.\n']);
-    assert.match(err, /nobody could be asked, so this question was not answered: "Red or blue\?"/);
+    assert.match(
+      err,
+      /there is no person to ask, so this question was not answered: "Red or blue\?"/,
+    );
   });
 
   test('each question of a remote helper is passed over once', async (t) => {

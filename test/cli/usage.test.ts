@@ -61,10 +61,10 @@ describe('the command line', { concurrency: 3 }, () => {
     const list = await parley(['keys', 'list', '--help']);
     assert.match(
       list.out,
-      /^Each flag except --workspace also has .* PARLEY_STORE for --store\.$/m,
+      /^Each flag except --workspace can be set .* PARLEY_STORE for --store\.$/m,
     );
     const send = await parley(['get', '--help']);
-    assert.match(send.out, /^Each flag except --token also has .* PARLEY_JSON for --json\.$/m);
+    assert.match(send.out, /^Each flag except --token can be set .* PARLEY_JSON for --json\.$/m);
     const { out } = await parley(['completion', '--help']);
     assert.doesNotMatch(out, /PARLEY_/);
   });
@@ -83,7 +83,11 @@ describe('the command line', { concurrency: 3 }, () => {
       ['--a2a-prot', '1'],
       /did you mean --a2a-port\? parley --help lists the flags/,
     ],
-    ['a prompt without quotes', ['fix', 'it'], /unknown command "fix": put a prompt in quotes/],
+    [
+      'a prompt without quotes',
+      ['fix', 'it'],
+      /unknown command "fix": if this is a prompt, put it in quotes/,
+    ],
     [
       'a command after flags of the terminal',
       ['--model', 'offline', 'serve'],

@@ -154,10 +154,10 @@ interface FrameworkOptions {
 }
 
 /**
- * Prepares an agent of the framework for the server. Wraps it in the bridge, and opens its sessions and artifacts next to
- * the task store. Sets a default model for agents without a model.
+ * Prepares an agent of the framework for the server. Wraps it in the bridge, and opens its sessions and artifacts next
+ * to the task store. Sets a default model for agents without a model.
  *
- * The framework is loaded from the copy of the package that the agent's file uses, so that the agent, the runner and the
+ * Loads the framework from the copy of the package that the agent's file uses, so that the agent, the runner and the
  * bridge have the same version.
  */
 export async function bridge(agent: FrameworkAgent, options: FrameworkOptions) {

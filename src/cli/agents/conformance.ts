@@ -3,9 +3,9 @@
  * prefix in the table `BEHAVIOURS` applies. For most other ids, the task completes with a text.
  *
  * The kit for 1.0 has one id per behaviour (`tck-…`). The kit for 0.3 has only one such id,
- * `test-resubscribe-message-id`. For its other message ids, this kit expects that the task can be canceled or continued
- * after its first turn. These ids are `WORD-message-id-UUID`, `test-history-message-N-UUID` and `test-push-…-UUID`. For
- * these ids, the turn ends with input-required.
+ * `test-resubscribe-message-id`. Its other ids are `WORD-message-id-UUID`, `test-history-message-N-UUID` and
+ * `test-push-…-UUID`. A message with such an id ends its turn with input-required, because the kit expects that it can
+ * then cancel or continue the task.
  *
  * The kits reuse message ids, so this agent is served without deduplication. The kit for 1.0 builds a history by
  * repeating the id that asks for input, so a repeated id makes the agent ask for input again.
@@ -113,8 +113,7 @@ const BEHAVIOURS: readonly (readonly [prefix: string, behaviour: Behaviour])[] =
 function behaviourOf({ message, turn }: ExecutionContext): Behaviour {
   const { messageId } = message;
   const first = turn[0]?.messageId ?? messageId;
-  // If a task started with tck-input-required, any answer completes it, unless the answer repeats the id of the first
-  // message.
+  // An answer completes a task that started with tck-input-required, unless the answer has the id of the first message.
   if (first !== messageId && first.startsWith(INPUT_REQUIRED)) return complete;
   const named = BEHAVIOURS.find(([prefix]) => messageId.startsWith(prefix));
   if (named) return named[1];

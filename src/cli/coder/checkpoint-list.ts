@@ -1,4 +1,4 @@
-/** The checkpoints of a workspace for the picker of `/restore`, and what restoring one of them would change. */
+/** The checkpoints of a workspace for the picker of `/restore`, each with a preview of the changes. */
 import type { Coder } from '../../coder/index.ts';
 import { clean, EMPTY, line, localTime, span, type StyledText } from '../../display/index.ts';
 import type { TuiOptions } from '../../tui/index.ts';
@@ -9,7 +9,7 @@ const UNCHANGED = 'Restoring changes nothing: the files are the same as at this 
 type Workspaces = Pick<Coder['workspaces'], 'openRoots' | 'placeFor'>;
 
 /**
- * Returns functions that list the checkpoints of the folder, and show what restoring one of them changes. `sessionId`
+ * Returns functions that list the checkpoints of the folder, and show the changes that restoring one makes. `sessionId`
  * returns the id of the open session. For checkpoints of other sessions, only the files can be restored.
  */
 export function checkpointList(

@@ -84,7 +84,7 @@ async function checkModel(settings: Settings, environment: Environment): Promise
   const offer = await localOffer(environment, providers);
   return offer
     ? ok(
-        `${offer.model} on this machine, because there is no API key. Only the terminal uses it: for -p, serve and acp, set --model`,
+        `${offer.model} on this machine, because there is no API key. Only the terminal UI uses it: for parley -p, serve and acp, set --model`,
       )
     : warning(
         'offline, because there is no API key: set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY, start a model on this machine, for example with Ollama, or choose a model with --model',

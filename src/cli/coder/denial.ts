@@ -16,7 +16,7 @@ import { configFolder } from '../program/folders.ts';
 import type { Environment } from '../program/flags.ts';
 import { word } from '../program/terminal.ts';
 
-/** What decided that the call needs an approval. */
+/** The mode and the rules that determined that the call needs an approval. */
 export interface DenialPolicy {
   readonly mode: ApprovalMode;
   /** The folder of the workspace. */

@@ -1,8 +1,8 @@
 /**
  * Completes file paths after `@` in a prompt. The last slash of the text separates a folder from the start of a name.
- * First come the entries of this folder whose names have this start. If there are no such entries, or the text has no
+ * The entries of this folder whose names have this start come first. If there are no such entries, or the text has no
  * slash, the folders of the workspace are searched too. The search needs at least two letters after the last slash. It
- * finds files and folders whose paths contain the typed letters in this order, and returns the best matches first.
+ * finds files and folders whose paths contain all typed letters in the same order, and returns the best matches first.
  */
 import type { Dirent } from 'node:fs';
 import { readdir, realpath } from 'node:fs/promises';
@@ -49,8 +49,8 @@ export function filesIn(root: string) {
 }
 
 /**
- * Returns the entries of the folder `above` whose names start with `begun`. Returns none if the folder is missing or
- * outside the workspace. Hidden entries are returned only if `begun` starts with a dot.
+ * Returns the entries of the folder `above` whose names start with `begun`. If the folder is missing or outside the
+ * workspace, the list is empty. Hidden entries are returned only if `begun` starts with a dot.
  */
 async function inFolder(root: string, above: string, begun: string): Promise<string[]> {
   const folder = await realpath(path.resolve(root, above)).catch(() => undefined);
@@ -78,7 +78,7 @@ function bestMatches(paths: readonly string[], letters: string, limit: number): 
     .map((each) => each.path);
 }
 
-/** Returns how far a path is from what was typed, or undefined if it does not match. Smaller is better. */
+/** Returns the distance of a path from the typed letters, or undefined if it does not match. Smaller is better. */
 function rankOf(file: string, wanted: string): number | undefined {
   const bare = file.endsWith('/') ? file.slice(0, -1) : file;
   const name = bare.slice(bare.lastIndexOf('/') + 1);

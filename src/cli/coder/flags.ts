@@ -38,13 +38,13 @@ export const CONTINUE_AND_RESUME =
 
 export const SESSION_STORE_FLAG = option(
   'S',
-  'Where to store sessions: memory, sqlite:PATH for the file PATH.sessions, or postgres://USER:PASSWORD@HOST/DATABASE. By default in the data folder.',
+  'Where to store sessions: memory, sqlite:PATH (in the file PATH.sessions), or postgres://USER:PASSWORD@HOST/DATABASE. By default in the data folder.',
 );
 
 /** Environment variables for all commands that run the coding agent. */
 export const CODER_VARIABLES = {
   GEMINI_API_KEY:
-    'API key for --model google:NAME. ANTHROPIC_API_KEY and OPENAI_API_KEY are for the other vendors. If neither --model nor settings.json names a model, a model of the first vendor whose key is set is used: Google, Anthropic, OpenAI.',
+    'API key for --model google:NAME. ANTHROPIC_API_KEY and OPENAI_API_KEY are for the other vendors. If neither --model nor settings.json names a model, Parley uses the first vendor whose key is set, in the order Google, Anthropic, OpenAI.',
   PARLEY_HOME: DATA_FOLDER_HELP,
   ...SECRET_KEY_VARIABLES,
   XDG_CONFIG_HOME: 'The folder that contains parley/settings.json; ~/.config by default.',

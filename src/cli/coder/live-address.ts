@@ -8,7 +8,7 @@ import { DEFAULT_HOST, portNumber } from '../program/listen.ts';
 
 export const LIVE_FLAGS = {
   remote: toggle(
-    'Open the port on the local network, and show a link and a QR code with which another device joins, as /remote does. From then on, every new client needs a token. With --public-url, the link is at that address, and the port is opened only if --a2a-host names a network address.',
+    'At the start, do the same as /remote: open the session to the local network, and show a link and a QR code with which another device joins. From then on, every new client needs a token. With --public-url, the link has that address, and the session is opened to the network only if --a2a-host names a network address.',
   ),
   'a2a-port': option(
     'N',
@@ -20,7 +20,7 @@ export const LIVE_FLAGS = {
   ),
   'a2a-token': listOption(
     'NAME:ROLES:TOKEN',
-    'Let a person join with this token. ROLES is a list of view, prompt and approve, separated by commas. Commands that change files, memory, the mode or the model need both prompt and approve. If there are no tokens, everyone on this machine may join with all roles, unless --remote is given, or --public-url without --trust-proxy.',
+    'Let a person join with this token. ROLES is a list of view, prompt and approve, separated by commas. Commands that change files, memory, the mode or the model need both prompt and approve. Without this flag, everyone on this machine may join with all roles. But with --remote, or with --public-url and no --trust-proxy, every new client needs a token.',
   ),
 } as const;
 
@@ -42,8 +42,8 @@ interface ProxyFlags {
 /**
  * Returns the addresses from the flags. `address` is the address on which the session listens from its start. It is
  * undefined if others can join only after /remote. `remoteHost` is the network address that --remote and /remote open.
- * If `remoteHost` is undefined, they open the address from which this machine reaches other networks. With --public-url
- * and without `remoteHost`, they open no address.
+ * If `remoteHost` is undefined, they open the address from which this machine reaches other networks or, with
+ * --public-url, no address.
  */
 export function liveAddresses(values: Values<typeof LIVE_FLAGS> & ProxyFlags): {
   readonly address: LiveAddress | undefined;

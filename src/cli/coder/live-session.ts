@@ -188,8 +188,8 @@ export async function openLiveSession(setup: LiveSetup) {
           ],
     used,
     /**
-     * Ends the session for all clients, and stops its tasks. If the session has no events, also removes its file of
-     * tasks, unless --store is given.
+     * Ends the session for all clients, and stops its tasks. If the session has no events and --store is not given,
+     * also removes the file with its tasks.
      */
     async close() {
       let forget = false;

@@ -18,7 +18,7 @@ import { openStore, type StoreLocation, parseRetention } from '../program/store-
 import { reasonOf } from '../../base/index.ts';
 
 const FOLDER = 'live';
-/** Number of tasks that are deleted between two queries. */
+/** Number of tasks that are listed with one query. */
 const PAGE = 100;
 /** Number of sessions that are listed with one query. */
 const SESSION_PAGE = 1000;
@@ -53,7 +53,7 @@ export async function openLiveStore(options: LiveStoreOptions): Promise<TaskStor
 
 /**
  * Returns the file of a session. The id may come from a command line or an editor, so unsafe characters are replaced,
- * and long ids are cut. Capital letters become small, because some file systems do not tell them apart. A name that
+ * and long ids are cut. Letters are converted to lower case, because some file systems ignore the case. A name that
  * differs from the id ends with a hash of the id, so that no two sessions have the same file.
  */
 function fileOf(folder: string, sessionId: string): string {
@@ -110,8 +110,8 @@ async function filesIn(folder: string) {
 }
 
 /**
- * Removes tasks whose session no longer exists, for a store that `--store` names. Servers that use the store do not
- * remove the tasks of a session (`keepTasks`).
+ * Removes the tasks of sessions that no longer exist from a task store that several sessions share. The retention of a
+ * server does not remove these tasks (`keepTasks`).
  */
 export async function removeOrphanTasks(store: TaskStore, sessions: SessionStore): Promise<void> {
   const known = new Set<string>();
@@ -215,7 +215,7 @@ async function requireEnded(options: DeleteOptions): Promise<void> {
   if (!hasUnfinishedRun(session.events)) return;
   throw new A2AError(
     'unavailable',
-    `A turn of this session is running, waits for an answer, or was interrupted. End or cancel it first: load the session, or run parley --resume ${sessionId}. If the session shows no turn, the turn may run in parley serve or parley -p. If it does not, send a prompt in the session and wait for the answer; then the session can be deleted.`,
+    `A turn of this session is running, waits for an answer, or was interrupted. End or cancel the turn first: load the session, or run parley --resume ${sessionId}. If the session shows no turn, the turn may be running in parley serve or parley -p. Otherwise, it was interrupted: send a prompt in the session, wait for the answer, and then delete the session.`,
   );
 }
 

@@ -10,8 +10,8 @@ import type { Settings } from '../../coder/settings/index.ts';
 import { type Environment, variableOf } from '../program/flags.ts';
 
 /**
- * Returns the model that the flag, its variable or the settings name. If none is named, returns the default model, which
- * depends on the keys in the environment. `isNamed` tells whether the person named the model.
+ * Returns the model of the flag, its variable or the settings. If none of them is set, returns the default model, which
+ * depends on the keys in the environment. `isNamed` is false for the default model.
  */
 export function modelInUse(
   flag: string | undefined,

@@ -91,7 +91,7 @@ function requestFor(attention: Attention, { settings, sessionId, linkFor }: Post
   };
 }
 
-/** What is sent for each kind. `tags` are the names of emoji that ntfy shows. */
+/** The texts for each kind of notification. `tags` are the names of emoji that ntfy shows. */
 const WORDS = {
   'needs-you': { title: 'Parley needs you', tags: 'raised_hand', text: '' },
   done: { title: 'Parley is done', tags: 'white_check_mark', text: 'The turn is done.' },

@@ -66,7 +66,7 @@ export class Remote {
     return trimEndOf(publicUrl ?? this.#added[0]?.address.url ?? this.#base ?? '', '/');
   }
 
-  /** Runs the command with these words. Returns a text and, unless the words are `off`, the link with the ticket. */
+  /** Runs `/remote` with these words. Returns a text and, except for `/remote off`, the link with the ticket. */
   async run(words: readonly string[]): Promise<{ readonly text: string; readonly url?: string }> {
     const [first = ''] = words;
     if (first === 'off' && words.length === 1) return { text: await this.#close() };
@@ -132,7 +132,7 @@ export class Remote {
     this.#isOpen = false;
     return this.#options.openHost === undefined
       ? 'Other devices can no longer join. All links and their tokens are invalid.'
-      : 'All links and their tokens are invalid. The port of --a2a-host stays open for clients with a token.';
+      : 'All links and their tokens are invalid. The port of --a2a-host stays open for clients with a token of --a2a-token.';
   }
 
   #text(base: string, roles: readonly LiveRole[]): string {

@@ -68,9 +68,9 @@ export interface CoderSetup {
    */
   readonly shared?: boolean;
   /**
-   * Whether a person at a terminal runs the session. This person may choose every mode. Other clients may not choose
-   * yolo, unless the session starts in this mode. If no model is named, there is no API key, and the mode is not yolo, a
-   * model on this machine is used.
+   * Whether a person at a terminal runs the session. This person may choose every mode. Other clients may choose yolo
+   * only if the session starts in yolo. If no model is named, there is no API key, and the mode is not yolo, a model on
+   * this machine is used.
    */
   readonly terminal?: boolean | undefined;
   /** Whether the agent serves a live session. If so, only tasks of live sessions are resumed after a crash. */
@@ -263,9 +263,9 @@ export function tellNotes({ notes }: Pick<OpenedCoder, 'notes'>): void {
 }
 
 /**
- * Returns the authentication method of `parley acp`: API keys of models are read from environment variables. The registry
- * of ACP agents requires an authentication method. Editors rarely use it, because the offline model works without a key.
- * `model` is the model that sessions use.
+ * Returns the authentication method of `parley acp`: API keys of models are read from environment variables. The
+ * registry of ACP agents requires an authentication method. Editors rarely use it, because the offline model works
+ * without a key. `model` is the model that sessions use.
  */
 export function acpAuthentication(model: string, environment: Environment): AcpAuthentication {
   return {

@@ -1,6 +1,6 @@
 /**
- * Finds stored sessions, to resume, list or print them. For ACP clients, also checks the folder in which a client opens a
- * session.
+ * Finds stored sessions, to resume, list or print them. For ACP clients, also checks the folder in which a client opens
+ * a session.
  */
 import { existsSync } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
@@ -31,11 +31,11 @@ import { openSessions } from './setup.ts';
 export const SESSION_FLAGS = {
   user: option(
     'NAME',
-    'The user whose sessions to use. For parley serve --keys, this is a NAME in the keys file; for parley serve --token, it is the word "token". By default, the sessions of parley, parley -p, parley acp, and parley serve without tokens.',
+    'Use the sessions of this user. For parley serve --keys, this is a NAME in the keys file; for parley serve --token, it is the word "token". By default, the sessions of parley, parley -p, parley acp, and parley serve without tokens are used.',
   ),
   store: option(
     'S',
-    'Where the sessions are stored: sqlite:PATH for the file PATH.sessions, or postgres://…. By default in the data folder.',
+    'Where the sessions are stored: sqlite:PATH (in the file PATH.sessions) or postgres://…. By default in the data folder.',
   ),
 } as const;
 
@@ -190,7 +190,7 @@ async function exists(folder: string): Promise<boolean> {
 }
 
 /**
- * Returns whether the session was opened, but nothing was sent yet, neither a prompt nor a command. Such a session is
+ * Returns whether the session was opened in a folder, but contains no prompt and no command yet. Such a session is
  * stored, because an editor opens a session before the person writes, and may load it later.
  */
 function isUnused(session: Session): boolean {
@@ -208,8 +208,8 @@ export function sessionTitle({ events }: Session): string {
 }
 
 /**
- * Returns whether the session is a conversation. It is no conversation if it contains only commands, or only a single
- * turn of `parley -p`.
+ * Returns whether the session is a conversation. A session that contains only commands, or only a single turn of
+ * `parley -p`, is not a conversation.
  */
 function isConversation({ events, state }: Session): boolean {
   const prompts = events.filter(
@@ -331,10 +331,10 @@ const MAX_CACHED = 1000;
 type ListedSession = Record<'sessionId' | 'cwd' | 'title' | 'updatedAt', string>;
 
 /**
- * Returns a function that makes the `list` function of a user. `list` returns the user's sessions in allowed folders, in
- * pages, the most recent first. It leaves out the sessions of helpers, and sessions that are unused (`isUnused`) or have
- * no folder. A page may be short or empty, because only a limited number of sessions is read for it. The list ends when
- * `nextCursor` is missing.
+ * Returns a function that makes the `list` function of a user. `list` returns the user's sessions in allowed folders,
+ * in pages, the most recent first. It leaves out the sessions of helpers, and sessions that are unused (`isUnused`) or
+ * have no folder. A page may be short or empty, because only a limited number of sessions is read for it. The list ends
+ * when `nextCursor` is missing.
  */
 export function sessionList(sessions: SessionStore) {
   /** The list entries of sessions, by the time of the last change, the user and the session's id. */

@@ -1,6 +1,6 @@
 /**
- * `parley completion SHELL`: prints the completions for a shell. They are made from the tables of commands and flags that
- * `--help` shows. The script contains everything, so that a shell does not start the program to complete a word.
+ * `parley completion SHELL`: prints the completions for a shell. They are made from the tables of commands and flags
+ * that `--help` shows. The script contains everything, so that a shell does not start the program to complete a word.
  */
 import { singleQuoted } from '../../base/index.ts';
 import { type Command, type CommandTable, defineCommand } from '../program/command.ts';
@@ -42,7 +42,7 @@ interface FlagWord extends Word {
   readonly choices: readonly string[];
 }
 
-/** What may follow the words of `path`: `[]` for `parley`, `['keys', 'create']` for `parley keys create`. */
+/** The words and flags that may follow `path`, for example `['keys', 'create']` for `parley keys create`. */
 interface CompletedPlace {
   readonly path: readonly string[];
   readonly words: readonly Word[];
@@ -136,7 +136,7 @@ function bash(places: readonly CompletedPlace[]): string {
     '  done',
     '  COMPREPLY=()',
     '  case "${place:+$place }$before" in',
-    // Without an answer, bash completes the names of files.
+    // If COMPREPLY stays empty, bash completes the names of files (`-o default`).
     ...places.flatMap((place) => valueCases(place, offer, ':')),
     '  esac',
     '  case "$place" in',

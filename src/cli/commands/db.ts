@@ -22,7 +22,7 @@ const URL_EXAMPLE = 'postgres://parley@localhost/parley';
 export default defineCommand({
   operands: ['ACTION', 'URL', '[FILE]'],
   about:
-    'Manages a PostgreSQL database. ACTION migrate creates the tables or updates them; servers also do this when they start. ACTION status shows their versions and the number of tasks; the exit code is 1 unless all tables are up to date. ACTION import copies the tasks of a SQLite file (sqlite:PATH), and the sessions that are stored beside it, to an empty database. If it is interrupted, run it again: it continues.',
+    'Manages a PostgreSQL database. The action migrate creates or updates the tables; servers also do this when they start. The action status shows the versions of the tables and the number of tasks; the exit code is 1 unless all tables are up to date. The action import copies the tasks of a SQLite file (sqlite:PATH), and the sessions that are stored beside it, to an empty database. If the import is interrupted, run it again: it continues.',
   flags: { json: toggle('Print JSON.') },
   variables: SECRET_KEY_VARIABLES,
   examples: [

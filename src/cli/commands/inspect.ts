@@ -30,7 +30,7 @@ export default defineCommand({
       variable: false,
     },
     'no-open': toggle('Only print the link of the inspector.'),
-    json: toggle('When the inspector is ready, print its link as JSON. Opens no browser.'),
+    json: toggle('When the inspector is ready, print its link as JSON. Does not open a browser.'),
   },
   examples: [
     'parley inspect http://127.0.0.1:41242',
@@ -66,8 +66,8 @@ export default defineCommand({
 });
 
 /**
- * Returns the server, which has the page and its API, and the function `linkAt`. `linkAt(url)` returns a new link to the
- * page, where `url` is the server's address. The link works once.
+ * Returns the server, which has the page and its API, and the function `linkAt`. `linkAt(url)` returns a new link to
+ * the page, where `url` is the server's address. The link works once.
  */
 export function inspectorServer(target: AgentRelayOptions, logger: Logger) {
   const access = new LiveAccess({

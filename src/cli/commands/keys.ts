@@ -375,7 +375,7 @@ async function checkSecretKey(keys: Keys): Promise<void> {
   const count = await keys.unusable();
   if (count === 0) return;
   throw usageError(
-    `${unusableKeys(count)}: set PARLEY_SECRET_KEY as for the gateway (or leave it unset if the gateway has none), or revoke the keys that parley keys list shows as unusable`,
+    `${unusableKeys(count)}: set PARLEY_SECRET_KEY to the value that the gateway has (or unset it if the gateway has none), or revoke the keys that parley keys list shows as unusable`,
   );
 }
 

@@ -13,9 +13,9 @@ import { complain, note, say } from '../program/terminal.ts';
 export default defineCommand({
   operands: ['ACTION', 'NAME'],
   about:
-    'ACTION login opens a browser and logs in, with OAuth, to an MCP server that the settings name. ACTION logout deletes the stored login.',
+    'Logs in to an MCP server, or logs out. NAME is the name of the server in settings.json. The action login opens a browser and logs in with OAuth. The action logout deletes the stored login.',
   flags: {
-    'no-browser': toggle('Only print the URL of the login.'),
+    'no-browser': toggle('Do not open a browser: only print the URL of the login.'),
     'allow-network': listOption(
       'CIDR',
       'Allow an authorization server in this private network, for example 10.0.0.0/8.',

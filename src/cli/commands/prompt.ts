@@ -48,7 +48,7 @@ const FLAGS = {
   prompt: {
     ...option(
       'PROMPT',
-      'The prompt. Standard input is appended to it, only as text: mentions, paths of images and commands in it have no effect. If the prompt is -, only standard input is sent.',
+      'The prompt. Standard input is appended to the prompt as plain text: mentions, image paths and commands in standard input have no effect. If the prompt is -, only standard input is sent.',
     ),
     short: 'p',
     optional: true,
@@ -133,7 +133,7 @@ async function run(settings: Settings): Promise<number> {
     if (isApproval(call)) complain(denialOf(call, { mode, root, rules }, environment));
     else
       complain(
-        `nobody could be asked, so this question was not answered: "${word(call.description ?? call.tool_name)}"`,
+        `there is no person to ask, so this question was not answered: "${word(call.description ?? call.tool_name)}"`,
       );
   };
   const agent = local(handler);

@@ -33,7 +33,7 @@ const { 'a2a-version': _version, 'trusted-origin': _origin, ...FLAGS } = CONNECT
 export default defineCommand({
   operands: ['ACTION', '[URL]', '[TASK]', '[CONFIG]'],
   about:
-    'ACTION list shows your dead letters: the events that the server no longer tries to deliver, because their webhook had failed for a day. ACTION retry sends the events of a webhook again, starting with its first dead letter. CONFIG is the id of the push notification configuration. The operator of a server can list the dead letters of all users with --store.',
+    'The action list shows your dead letters: the events that the server no longer tries to deliver, because their webhook had failed for a day. The action retry sends the events of a webhook again, starting with its first dead letter. CONFIG is the id of the push notification configuration. The operator of a server can list the dead letters of all users with --store.',
   flags: {
     ...FLAGS,
     json: toggle('Print one JSON object per line.'),

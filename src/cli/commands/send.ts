@@ -13,7 +13,7 @@ import { sayJson } from '../program/terminal.ts';
 export default defineCommand({
   operands: ['URL', '[TEXT]'],
   about:
-    'Sends a message to an agent and prints its answer. Without TEXT and --data, standard input is sent.',
+    'Sends a message to an agent and prints its answer. If neither TEXT nor --data is given, standard input is sent.',
   flags: {
     stream: toggle('Print the answer as it arrives.'),
     task: option('ID', 'Send the message to this task.'),
@@ -22,7 +22,7 @@ export default defineCommand({
     metadata: option('JSON', "The message's metadata, a JSON object."),
     extension: listOption(
       'URI',
-      'Activate this extension. If neither this flag nor --json is given, the development-tool extension is activated, provided that the agent card lists it as optional.',
+      'Activate this extension. By default, the development-tool extension is activated if the agent card lists it as optional; with --json, none is activated.',
     ),
     ...CONNECTION_FLAGS,
   },

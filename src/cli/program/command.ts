@@ -37,7 +37,7 @@ export interface Command {
   (name: string, args: readonly string[], environment: Environment): Promise<number>;
   /** The flags, for the completions of shells. */
   readonly flags?: Flags;
-  /** The actions of a command that has some, as in `parley keys create`. */
+  /** The actions, if the command has any, such as `create` in `parley keys create`. */
   readonly actions?: CommandTable;
 }
 
@@ -101,10 +101,10 @@ function variablesLine(flags: Flags): string[] {
   const listed = (list: readonly string[]) => list.map((name) => `--${name}`).join(' and ');
   const which =
     without.length > having.length
-      ? `Only ${listed(having)} also have`
-      : `Each flag${without.length === 0 ? '' : ` except ${listed(without)}`} also has`;
+      ? `Only ${listed(having)} can`
+      : `Each flag${without.length === 0 ? '' : ` except ${listed(without)}`} can`;
   return [
-    dim(`${which} an environment variable, for example ${variableOf(first)} for --${first}.`),
+    dim(`${which} be set in the environment, for example ${variableOf(first)} for --${first}.`),
     '',
   ];
 }
@@ -135,8 +135,8 @@ interface CommandEntry {
 export type CommandTable = Readonly<Record<string, CommandEntry>>;
 
 /**
- * Runs the entry `name` of a table. `program` is the text before the name: `parley` or `parley keys`. In the error for
- * an unknown name, `noun` says what the entries are, and `advice` is added.
+ * Runs the entry `name` of a table. `program` is the text before the name: `parley` or `parley keys`. The error for an
+ * unknown name uses `noun` as the word for an entry, and contains `advice`.
  */
 export async function runFrom(
   table: CommandTable,

@@ -5,9 +5,9 @@ export const EXIT = {
   /** For example, the task failed, or the agent refused the request. */
   failed: 1,
   usage: 2,
-  /** An approval was denied, or there was no person to ask. */
+  /** `parley -p`: a tool call needed an approval and was denied. */
   denied: 3,
-  /** The agent cannot be reached. */
+  /** No connection: for example, the agent cannot be reached, or its card is invalid. */
   unreachable: 4,
   interrupted: 130,
 } as const;

@@ -1,8 +1,8 @@
 /**
  * Parses flags. One table per command defines the flags, their values and their help.
  *
- * A flag has an environment variable, unless the table says otherwise. Its name is `PARLEY_` and the flag's name in
- * upper case, with `_` instead of `-`. A flag on the command line takes precedence over its variable. If a flag may be
+ * Each flag without `variable: false` has an environment variable. Its name is `PARLEY_` and the flag's name in upper
+ * case, with `_` instead of `-`. A flag on the command line takes precedence over its variable. If a flag may be
  * repeated, its variable holds a list separated by commas.
  */
 import { reasonOf, systemCode, nearestNames } from '../../base/index.ts';
@@ -13,7 +13,7 @@ import { usageError } from './exit.ts';
 export interface Flag {
   readonly type: 'string' | 'boolean';
   readonly multiple?: boolean;
-  /** Whether the command accepts at most one value, although the flag is parsed as a list. The help shows this. */
+  /** Whether the command accepts at most one value of a `multiple` flag. The help then shows the flag without `…`. */
   readonly once?: boolean;
   /** The one-letter form of the flag. */
   readonly short?: string;

@@ -1,6 +1,6 @@
 /**
- * Parses the address of a server, and listens on it. Also has the flags of gRPC. The packages of gRPC are loaded with the
- * first gRPC request, so that servers start faster.
+ * Parses the port of a server, and listens on its address. Also has the flags of gRPC. The packages of gRPC are loaded
+ * with the first gRPC request, so that servers start faster.
  */
 import { reasonOf, systemCode } from '../../base/index.ts';
 import type { GrpcBinding, GrpcHandler, Listening, ServeOptions } from '../../server.ts';

@@ -101,7 +101,7 @@ function logFile(file: string): (line: string) => void {
   };
 }
 
-/** Appends to the file. Returns false, and does nothing, if a file that is not empty would exceed the maximum. */
+/** Appends to the file. If it is not empty and would become larger than `max`, writes nothing and returns false. */
 function append(file: string, bytes: Buffer, max: number): boolean {
   mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
   const descriptor = openSync(file, 'a', 0o600);

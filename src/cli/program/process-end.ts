@@ -75,8 +75,8 @@ interface ProcessEndOptions {
 }
 
 /**
- * Calls `close` once, at the first signal or uncaught error. While the process is closing, another SIGTERM or Ctrl-C
- * ends it immediately. Without `terminal`, an uncaught error also ends it immediately.
+ * Calls `close` once, at the first signal or uncaught error. After that, a SIGTERM or Ctrl-C ends the process
+ * immediately. Without `terminal`, an uncaught error does this, too.
  */
 export function onProcessEnd(
   log: ServerLog,

@@ -36,10 +36,12 @@ function describeFile({ file }: FilePart): string {
 }
 
 /**
- * Returns the answer of a task. If the task waits for input, the answer is what the agent has said, and then the
- * question. Otherwise, it is the artifacts. Without artifacts, it is the content of the status or, if there is none,
- * the texts that the agent sent while it worked. If the task has ended without success, and without artifacts, the
- * answer is empty.
+ * Returns the answer of a task:
+ *
+ *   the task waits for input      the artifacts or texts (`saidIn`), then the question
+ *   it has artifacts              the artifacts
+ *   it ended without success      an empty text
+ *   otherwise                     the content of the status or, if this is empty, the texts that the agent sent
  */
 export function answerOf(task: Task): string {
   const { status } = task;
@@ -65,7 +67,7 @@ function saidIn(task: Task): { readonly said: readonly string[]; readonly hasArt
 
 /**
  * Returns the question of a task that waits for input: the text parts of the status or, if there are none, all its
- * parts. Returns an empty text if the agent's answer ends with the question.
+ * parts. Returns an empty text if the task does not wait, or if the agent's answer ends with the question.
  */
 export function questionAfterAnswer(task: Task): string {
   const { status } = task;

@@ -36,7 +36,7 @@ export const SERVER_FLAGS = {
   ),
   retention: option(
     'R',
-    'How long finished tasks are kept: an age such as 30d or 12h, a maximum size of the store such as 2GB, or both. Without an age, it is 30d. Without a size, it is 2GB, or unlimited in PostgreSQL. The oldest tasks are removed first. With off, tasks are kept for ever.',
+    'How long finished tasks are kept: an age such as 30d or 12h, a maximum size of the store such as 2GB, both (30d,2GB), or the word off to keep them for ever. The default age is 30d. The default size is 2GB, or unlimited in PostgreSQL. The oldest tasks are removed first.',
   ),
   'public-url': option('URL', 'The public address of this server, for agent cards.'),
   'sign-key': option(
@@ -109,7 +109,7 @@ export function serverSigning({ file, memory, environment, log }: SigningSetup):
     }
     log.warn(
       {},
-      `the signing key cannot be read or created (${error.message}). This start uses a new key. It signs webhooks, but no cards, so clients that verify the card refuse it: set PARLEY_HOME to a folder that this user may write, or set --sign-key`,
+      `the signing key cannot be read or created (${error.message}). Until the next restart, the server uses a new key. It signs webhooks, but no cards, so clients that verify the card refuse it: set PARLEY_HOME to a folder that this user may write, or set --sign-key`,
     );
     return {};
   }

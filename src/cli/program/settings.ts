@@ -9,8 +9,8 @@ export async function ownSettings(environment: Environment): Promise<Settings> {
 }
 
 /**
- * Returns the settings for a folder. The settings in the folder itself are used only if the folder is trusted, and the
- * agent works in no other folder.
+ * Returns the settings for a folder. The settings in the folder itself are used only if the folder is trusted, and is
+ * the only folder in which the agent works (`isOnly`).
  */
 export async function settingsFor(
   workspace: string,

@@ -82,7 +82,7 @@ function headersOf({ header }: Pick<ConnectionInput['values'], 'header'>): Recor
   return Object.fromEntries(headers);
 }
 
-/** Retries for more than a minute, so that a person has time to restart a server. */
+/** Retries for about a minute, so that a person has time to restart a server. */
 const RETRY: RetryOptions = {
   attempts: 24,
   delayMs: 250,
@@ -98,8 +98,8 @@ export async function open(input: ConnectionInput, extensions?: readonly string[
   const { version } = target;
   const options = { ...target, retry: RETRY };
   const plain = await connect(url, { ...options, extensions: extensions ?? [] });
-  // The development-tool extension is activated by default, so that the calls of a coding agent are shown. If the card
-  // requires the extension, it is not activated automatically, because the user must name required extensions.
+  // Activates the development-tool extension by default, so that the calls of a coding agent are shown. A required
+  // extension is not activated automatically: the user must name it (`parley send --extension`).
   const offered = plain.card.capabilities.extensions ?? [];
   const active = offered.filter(({ uri, required }) => isCompatible(uri) && required !== true);
   const agent =

@@ -56,7 +56,7 @@ export function createFactPrinter({ answer = true, quiet = false } = {}) {
         write(contentOf([{ kind: 'file', file: fact.file }]));
       } else if (fact.kind === 'thought') {
         const subject = word(fact.thought.subject);
-        // The subject was printed with the first piece of the thought.
+        // The first piece of a thought prints the subject. Pieces that continue the thought do not print it again.
         if (subject !== '' && fact.thought.continues !== true)
           remark(`… ${helperIn(fact.thought)}${subject}`);
       } else if (fact.kind === 'call') {
@@ -76,7 +76,7 @@ function createCallLines(): (call: ToolCall) => string | undefined {
   const known = new Map<string, string>();
   return (call) => {
     const { tool_call_id: id, status, description, tool_name, error } = call;
-    // A call may have to wait before it asks for an answer.
+    // A PENDING call may wait for some time before it asks for an answer.
     const state = isAwaitingAnswer(call) ? 'asks' : status;
     if (known.get(id) === state) return undefined;
     known.set(id, state);

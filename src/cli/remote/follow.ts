@@ -120,7 +120,7 @@ function createPrinter() {
   };
 }
 
-/** Returns the parts that are not text. The text tracker handles text. Returns none for a status update. */
+/** Returns the parts that are not text: the text tracker handles text. For a status update, the list is empty. */
 function otherParts(event: StreamEvent): Part[] {
   const lists =
     event.kind === 'artifact-update'

@@ -33,9 +33,9 @@ function keysIn(text: string): PublicJwk[] {
 }
 
 function pemKeysIn(text: string): PublicJwk[] {
-  // Other blocks are no keys, such as the parameters that openssl writes before an EC key.
+  // Skips other blocks, such as the parameters that openssl writes before an EC key.
   const blocks = pemBlocks(text).filter((block) => /^-----BEGIN [A-Z ]*KEY-----/.test(block));
-  // Without such a block, node still reads the key of a certificate, or says what is wrong.
+  // If there is no key block, Node reads the key of a certificate, or throws an error with the reason.
   return blocks.length === 0 ? [publicJwk(text)] : blocks.map(publicJwk);
 }
 
