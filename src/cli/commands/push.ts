@@ -27,6 +27,8 @@ interface DeadLetter {
 }
 
 const EXAMPLE = 'parley push list http://127.0.0.1:41242';
+const RETRY_NEEDS =
+  'parley push retry needs URL TASK CONFIG: parley push list URL shows the tasks and the configs';
 
 const { 'a2a-version': _version, 'trusted-origin': _origin, ...FLAGS } = CONNECTION_FLAGS;
 
@@ -66,15 +68,15 @@ export default defineCommand({
       return show(await lettersIn(values.store, environment), values.json);
     }
     if (url === undefined) {
-      throw usageError(`parley push ${action} needs URL, for example: ${EXAMPLE}`);
+      throw usageError(
+        action === 'retry' ? RETRY_NEEDS : `parley push list needs URL, for example: ${EXAMPLE}`,
+      );
     }
     const flags = { ...values, 'a2a-version': undefined, 'trusted-origin': [] };
     const target = targetOf({ operands: [url], values: flags });
     if (action === 'retry') {
       if (task === undefined || config === undefined) {
-        throw usageError(
-          'parley push retry needs URL TASK CONFIG: parley push list URL shows the tasks and the configs',
-        );
+        throw usageError(RETRY_NEEDS);
       }
       const path = `${webhookPath(task, config)}/deadLetters:retry`;
       const result = await ask(target, 'POST', path);

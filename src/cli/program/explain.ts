@@ -16,7 +16,7 @@ const RECONNECT: Partial<Record<ConnectionError['reason'], string>> = {
   interface: 'if you gave --a2a-version, try without it; parley card URL shows the interfaces',
   untrusted: 'on the command line, use --trusted-origin ORIGIN if you trust it',
   redirect: 'use the address that it redirects to',
-  timeout: 'try again, or use --stream for long tasks',
+  timeout: 'try again; for long tasks, use parley send --stream',
 };
 
 /** The next step for the user, by the kind of error. */
@@ -27,7 +27,8 @@ const NEXT: Partial<Record<ErrorKind, string>> = {
   methodNotFound: 'try --a2a-version with the other version',
   versionNotSupported: 'try --a2a-version with the other version',
   contentTypeNotSupported: 'parley card URL shows the input types that the agent accepts',
-  extensionRequired: 'add --extension URI; parley card URL lists the extensions',
+  extensionRequired:
+    "add --extension URI (parley send) or --header 'A2A-Extensions: URI'; parley card URL lists the extensions",
   unauthenticated: "add credentials with --token T or --header 'Name: value'",
   forbidden: 'these credentials do not have permission: use other credentials',
   rateLimited: 'wait a moment and try again',

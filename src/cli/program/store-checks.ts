@@ -75,7 +75,7 @@ export async function postgresCheck(url: string, retention: string | undefined):
     ];
     return orphans > 0 && nodes === 0
       ? warning(
-          `${parts.join('; ')}; ${count(orphans)} wait for a server: start one with --store and this URL`,
+          `${parts.join('; ')}; ${count(orphans)} ${orphans === 1 ? 'waits' : 'wait'} for a server: start one with --store and this URL`,
         )
       : ok(parts.join('; '));
   } catch (error) {

@@ -89,6 +89,7 @@ function createCallLines(): (call: ToolCall) => string | undefined {
       case 'SUCCEEDED':
         return `✓ ${what}`;
       case 'FAILED':
+        return `✗ ${what}: ${word(firstLine(error?.message ?? 'failed'))}`;
       case 'CANCELLED':
         return `✗ ${what}: ${word(firstLine(error?.message ?? 'declined'))}`;
       default:
