@@ -22,8 +22,8 @@ export interface PageOptions extends ConsoleOptions {
 export const CONSOLE_PATH = '/console';
 
 /**
- * Forbids inline scripts and styles, content from other servers, requests to other servers, frames around the page,
- * forms that the browser sends, and functions that parse a text as HTML.
+ * Forbids inline scripts and styles, content from other servers, requests to other servers, and functions that parse a
+ * text as HTML. Other pages cannot embed this page in a frame, and the browser cannot submit a form.
  */
 const POLICY = [
   "default-src 'none'",
@@ -58,7 +58,7 @@ export function pageReply(files: string, options: PageOptions = {}): RouteReply 
       ...COMMON,
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': POLICY,
-      // The page contains the names of its files, which change with each version.
+      // The page contains the names of its files, and these names change with each version.
       'cache-control': 'no-cache',
       vary: 'Accept',
     },
@@ -104,7 +104,7 @@ export function consoleRoutes(options: PageOptions = {}): OwnRoute[] {
       verb: 'GET',
       path: `${CONSOLE_PATH}/`,
       public: true,
-      // The address is relative, because a proxy may offer the server below a path.
+      // The location is relative, because a proxy may serve this server below a path.
       handle: async () => ({ status: 308, headers: { ...COMMON, location: `..${CONSOLE_PATH}` } }),
     },
     {

@@ -29,7 +29,7 @@ export interface PageFiles {
 
 let read: PageFiles | undefined;
 
-/** Returns the files, or undefined if the page has not been built or its index is invalid. */
+/** Returns the files, or undefined if the page has not been built or a field of its index is invalid. */
 export function pageFiles(): PageFiles | undefined {
   if (read) return read;
   const folder = pageFolder();

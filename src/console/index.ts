@@ -1,4 +1,4 @@
-/** The web page, and its server. The page itself is in page/, which only the build reads. */
+/** Serves the web page. The source of the page is in page/, and scripts/page.ts builds it. */
 export {
   consoleHandler,
   consoleRoutes,

@@ -21,8 +21,8 @@ export interface AnswersOptions {
   readonly editor: ((text: string, fileName: string) => Promise<string | undefined>) | undefined;
   readonly notice: (level: 'info' | 'error', text: string) => void;
   /**
-   * Called with the ids of the requests that this display has answered, but that still wait for an answer in the
-   * session.
+   * Called with the ids of the requests that were answered at this display and whose answers the session has not
+   * confirmed yet.
    */
   readonly answering: (requests: ReadonlySet<string>) => void;
 }

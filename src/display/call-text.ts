@@ -13,7 +13,7 @@ const COMMANDS: ReadonlySet<string> = new Set(['run_shell_command', OWN_COMMAND]
 export const WAITS = 'waiting for its turn';
 
 export interface CallStatus {
-  /** A symbol, or undefined while the call runs. Each display has its own sign for a running call. */
+  /** A symbol, or undefined while the call starts or runs. Each display has its own symbol for such a call. */
   readonly sign: string | undefined;
   readonly word: string;
   readonly tone: Tone;

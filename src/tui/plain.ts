@@ -2,10 +2,10 @@
  * Shows the session line by line, for screen readers and simple terminals. Nothing is redrawn, no information depends
  * on colours or symbols, and the terminal itself edits the input line.
  *
- * Each line of the input is a prompt or a command. While a question waits, the number of an option answers it, and so
- * do `/reject REASON` and `/answer TEXT`. Other text is an answer only after the person has chosen the option to answer
- * in words, because the person may have begun to type it before the question appeared. Ctrl-C stops the person's own
- * command (`!`). If no such command runs, Ctrl-C cancels the turn, and a second Ctrl-C leaves.
+ * Each line of the input is a prompt or a command. While a question waits, the number of an option, `/reject REASON` or
+ * `/answer TEXT` answers it. Other text is an answer only after the person has chosen the option to answer in words,
+ * because the person may have begun to type it before the question appeared. Ctrl-C stops the person's own command
+ * (`!`). If no such command runs, Ctrl-C cancels the turn, and a second Ctrl-C leaves.
  */
 import { isWindows } from '../base/system/index.ts';
 import { reasonOf } from '../base/index.ts';
@@ -342,7 +342,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   }
 }
 
-/** Returns the lines of a request. The title of a question is its whole text, which must not be printed twice. */
+/** Returns the lines of a request. A question has no title, because the title would repeat its whole text. */
 function questionLines(entry: CallEntry, view: View): StyledLine[] {
   const whole = wholeRequest(entry.call, view);
   const [first, ...rest] = whole;
@@ -362,13 +362,13 @@ interface LineEvents {
   end(): void;
 }
 
-/** Reads lines, truncated to MAX_LINE. */
+/** Reads lines, and truncates each line to MAX_LINE characters. */
 class LineReader {
   readonly #stream: NodeJS.ReadStream;
   readonly #on: LineEvents;
   readonly #decoder = new TextDecoder();
   #rest = '';
-  /** The chunks that arrive while the terminal is in raw mode. The first one has the unfinished line. */
+  /** The chunks that arrive while the terminal is in raw mode. The first chunk contains the unfinished line. */
   #raw: string[] | undefined;
 
   constructor(stream: NodeJS.ReadStream, on: LineEvents) {

@@ -30,7 +30,7 @@ const SILENT_MS = 600_000;
 /** Maximum time for an answer of the agent over gRPC. */
 const TRY_MS = 15_000;
 
-/** Refused headers: those that belong to one connection, and those that make a proxy read the request differently. */
+/** Refused headers: those that belong to one connection, and those that change how a proxy reads the request. */
 const RESERVED =
   /^(host|connection|content-length|transfer-encoding|te|trailer|upgrade|keep-alive|expect|proxy-.*)$/i;
 
@@ -85,7 +85,7 @@ export function inspectorRoutes({
     headers: Object.keys(own),
   });
 
-  /** Allows requests to an origin, because the person agrees. Such requests get no headers of the command line. */
+  /** Allows requests to an origin, because the person has agreed. These requests get no headers of the command line. */
   function agree(text: unknown): void {
     if (typeof text !== 'string') throw new A2AError('invalidParams', 'origin: must be a string');
     const url = URL.parse(text);

@@ -2,8 +2,8 @@
 import * as z from 'zod';
 
 /**
- * What the page may know: the agent's address, the trusted origins, the origins to which the person has agreed, and the
- * names of the headers.
+ * The state of the relay: the agent's address, the trusted origins, the origins to which the person has agreed, and the
+ * names of the headers of the command line. The values of these headers are not sent to the page.
  */
 export const RelayState = z.object({
   url: z.string(),

@@ -1,4 +1,4 @@
-/** Finds the moments at which a person should be told: a call waits for an answer, or a turn has ended. */
+/** Finds the changes that a person should be told about: a call waits for an answer, or a turn has ended. */
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
 import { isTerminal, requestId } from '../../protocol/schema-free/index.ts';
 import { waitingCalls, type SessionState } from './state.ts';

@@ -78,7 +78,7 @@ export function isWaiting(entry: Entry): entry is CallEntry {
  * with free text.
  */
 export function isQuestion({ call }: CallEntry): boolean {
-  // A helper is a sub-agent. Its question arrives in the call that started it. The tool of that call is not `ask_user`,
-  // so the option for free text is checked too.
+  // A helper's question arrives in the call that started the helper. The tool of this call is not `ask_user`, so the
+  // option for free text is checked too.
   return call.tool_name === ASK_USER || hasOption(call, OPTION.words);
 }

@@ -87,8 +87,8 @@ export class LogWriter {
         break;
       default:
         if (isTerminal(fact.state)) this.#endTurn(fact.state, fact.text);
-        // The text of a question is for clients that do not support calls. If a call waits for an answer, this call
-        // shows the question.
+        // If a call waits for an answer, the entry of this call already shows the question. The text repeats the
+        // question for clients that do not support calls.
         else if (fact.text !== '' && !this.#open.some(isWaiting)) {
           this.take({ kind: 'text', text: fact.text });
         }

@@ -1,8 +1,8 @@
 /**
  * Computes the next state from an item of a live session, as a pure function.
  *
- * A snapshot that omits no messages results in the same entries as the events that it summarizes. So what a client
- * shows does not depend on when it joined.
+ * A snapshot that omits no messages results in the same entries as the events that it summarizes. So a client that
+ * joins late shows the same entries as a client that joined at the start.
  */
 import type { LiveItem, LiveSnapshot } from '../../live/client/index.ts';
 import {

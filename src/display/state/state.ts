@@ -29,7 +29,7 @@ export interface SessionState {
   readonly retry: Extract<OwnerNotice, { kind: 'retry' }> | undefined;
 }
 
-/** An item of the session, or an item that only this client shows: a notice, or a command that its user ran. */
+/** An item of the session, or an item that only this client shows: a notice, a retry, or a command of its user. */
 export type SessionAction =
   | LiveItem
   | OwnerNotice

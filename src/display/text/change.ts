@@ -18,7 +18,7 @@ const MAX_MS = 200;
 const MAX_CHARS = 2_000_000;
 const CONTEXT = 3;
 /**
- * The mark that shows a tab. Used only in lines that would look the same before and after the change without this mark.
+ * Replaces each tab in a removed and an added line that would look the same if their tabs were drawn as spaces.
  */
 const TAB_MARK = '→   ';
 
@@ -75,7 +75,7 @@ export function changeOf(diff: FileDiff, context = CONTEXT): FileChange {
   return { added, removed, lines, complete: true };
 }
 
-/** Returns the texts that are in both a removed and an added line, if tabs are drawn as spaces. */
+/** Returns the texts that a removed and an added line have in common when their tabs are drawn as spaces. */
 function sameLooks(lines: readonly string[]): ReadonlySet<string> {
   const looks = (sign: string): string[] =>
     lines.filter((each) => each[0] === sign).map((each) => reveals(each.slice(1)));
@@ -93,10 +93,10 @@ function visibleEnds(before: string, after: string): readonly [string, string] {
 }
 
 interface LargeChange {
-  /** The text of `kind`: the server's diff, or the whole new content. */
+  /** The server's diff if `kind` is `diff`, otherwise the whole new content. */
   readonly text: string;
   readonly kind: 'diff' | 'content';
-  /** What else changes, such as the mode of the file. Empty if `kind` is `diff`, because the diff contains this. */
+  /** Other changes, such as a new mode of the file. Empty if `kind` is `diff`, because the diff contains them. */
   readonly notes: readonly string[];
   /** Whether the text contains the whole change. The server leaves out a part of a very large change. */
   readonly complete: boolean;
@@ -128,7 +128,7 @@ function formatted(diff: FileDiff): FileChange {
   return { added: all.length, removed: 0, complete, lines };
 }
 
-/** Returns the line for a header line of the server's diff: a new path, a new mode. */
+/** Returns the line for a header line of the server's diff, such as a new path or a new mode. */
 function revealed(text: string): ChangedLine {
   return { kind: 'patch', text: reveals(text) };
 }

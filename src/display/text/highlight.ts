@@ -11,7 +11,7 @@ const MAX_CODE = 100_000;
 const WORD = /[\p{L}_$][\p{L}\p{N}_$]*/uy;
 const NUMBER = /\b(?:0[xXbBoO][\da-fA-F_]+|\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)/y;
 
-/** Returns the highlighted lines of a piece of code. `name` is the language in the fence, or a file extension. */
+/** Returns the highlighted lines of some code. `name` is the language of a fenced code block, or a file extension. */
 export function highlight(code: string, name: string): StyledLine[] {
   if (name === 'diff' || name === 'patch') return code.split('\n').map(patchLine);
   const language = code.length > MAX_CODE ? undefined : languageNamed(name);
@@ -48,7 +48,7 @@ function tokens(code: string, language: Language): StyledText[] {
     [NUMBER, 'number'],
   ];
   const takeKind = (): boolean => {
-    // A hash inside a word does not start a comment.
+    // A hash directly after another character, as in `$#`, does not start a comment.
     const inWord = code[at] === '#' && /\S/.test(code[at - 1] ?? '\n');
     for (const [pattern, tone] of inWord ? kinds.slice(1) : kinds) {
       const text = take(pattern);

@@ -14,7 +14,8 @@ export function markdownTokens(
 }
 
 /**
- * Maximum length of a paragraph, and maximum number of its marks. The parser compares each mark with many later marks.
+ * Limits of a paragraph: its length, and the number of its marks. The parser compares each mark with many later marks,
+ * so parsing a paragraph above these limits would take too long.
  */
 const MAX_PARAGRAPH = 50_000;
 const MAX_MARKS = 1000;

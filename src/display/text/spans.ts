@@ -31,7 +31,7 @@ export interface Look {
   readonly italic?: boolean;
   readonly underline?: boolean;
   readonly strike?: boolean;
-  /** Black on white in every theme, for a QR code. */
+  /** For a QR code: black on white. The theme `none` swaps the dark and the light modules instead. */
   readonly paper?: boolean;
 }
 

@@ -2,8 +2,8 @@
  * Tells the person at the terminal that a call waits or a turn has ended. Uses the bell and a desktop notification of
  * the terminal (OSC 9 or OSC 777).
  *
- * Some terminals can report when they get and lose the focus (mode 1004). In the mode `unfocused`, there are no alerts
- * while the terminal has the focus. In this mode, if the terminal does not report its focus, there are no alerts for
+ * If `alerts.terminal` returns `unfocused`, there are no alerts while the terminal has the focus. Some terminals report
+ * when they get and lose the focus (mode 1004). If the terminal has not reported its focus, there are no alerts for
  * PRESENT_MS after the person has typed something.
  */
 import { cleanLine, titleOf, type Attention } from '../../display/index.ts';
@@ -16,7 +16,7 @@ const REPORTS_OFF = '\u001B[?1004l';
 // oxlint-disable-next-line no-control-regex
 const REPORT = /\u001B\[([IO])/g;
 const BELL = '\u0007';
-/** How long a person counts as present after a key press, if the terminal does not report its focus. */
+/** How long a person counts as present after a key press, if the terminal has not reported its focus. */
 const PRESENT_MS = 20_000;
 const MAX_CHARS = 120;
 const OSC_9 = /^(?:iTerm\.app|WezTerm|ghostty)$/;
@@ -38,7 +38,7 @@ export class Alerts {
   start(): void {
     const { alerts, stdin = process.stdin, stdout = process.stdout } = this.#options;
     if (!alerts) return;
-    // Ink reads the input with `read`, which emits `data` too.
+    // Ink reads the input with `read`. A call of `read` also emits `data`, so both get the input.
     stdin.on('data', this.#see);
     stdout.write(REPORTS_ON);
   }

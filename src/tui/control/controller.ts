@@ -45,7 +45,7 @@ import { Twice } from './twice.ts';
 import { TypedText, type TextHost } from './typed-text.ts';
 import { asking, NO_DIALOG, type DialogFocus, type Ui } from '../view/ui.ts';
 
-/** Time after a typed key during which a dialog that opens does not get the keys. */
+/** For this time after a typed key, a dialog that opens does not get the keys. */
 const TYPING_MS = 1000;
 
 type Suspend = (run: () => Promise<void>) => Promise<void>;
@@ -68,8 +68,8 @@ export class Controller implements TextHost {
   #clear: () => void = () => {};
   #typedAt = -Infinity;
   /**
-   * Whether more keys follow that arrived together with the current key. If the current key moved the focus to the
-   * options of a dialog, the following keys could choose an option.
+   * Whether the current key is followed by keys that arrived together with it. Such a key does not move the focus to
+   * the options of a dialog, because the next key could then choose an option.
    */
   #more = false;
   /** The dialog that is on the screen. */
@@ -203,7 +203,7 @@ export class Controller implements TextHost {
 
   /**
    * Handles keys that arrived together. If there are several keys, they were typed ahead, or pasted by a terminal that
-   * does not mark pastes. They never choose an option of a dialog, except that several Esc keys may reject. With
+   * does not mark pastes. They never choose an option of a dialog, but several Esc keys may reject the request. With
    * `isBeforePaste`, a pasted text arrived together with the keys and follows them.
    */
   keys(keys: readonly KeyPress[], isBeforePaste = false): void {
@@ -214,8 +214,8 @@ export class Controller implements TextHost {
       this.#more = together && (isBeforePaste || index < keys.length - 1);
       const { focus } = this.#ui.dialog;
       this.key(each);
-      // This key has left the text field for the options. The keys after it would choose an option, so they are
-      // dropped.
+      // This key has moved the focus from the text field to the options. The keys after it are dropped, because they
+      // could choose an option.
       if (focus === 'answer' && this.#ui.dialog.focus === 'options') return;
     }
   }
@@ -460,7 +460,7 @@ export class Controller implements TextHost {
   }
 }
 
-/** Returns whether a dialog may choose an option because of this key. */
+/** Returns whether this key may choose an option of a dialog. */
 function mayChoose({ name }: KeyPress): boolean {
   return name === 'enter' || name === 'escape' || name === 'text';
 }

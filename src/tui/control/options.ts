@@ -38,7 +38,7 @@ export interface TuiOptions {
         readonly problem?: string | undefined;
       }>)
     | undefined;
-  /** The checkpoints of the workspace, newest first, and what restoring one of them changes. */
+  /** The checkpoints of the workspace, newest first, and the changes that restoring one of them makes. */
   readonly checkpoints?:
     | {
         readonly list: () => Promise<readonly PickerItem[]>;

@@ -95,7 +95,7 @@ export class Overlays {
       return;
     }
     this.#host.change({ picker: undefined });
-    // The picker fills the screen, so it has moved the conversation into the scrollback.
+    // The picker filled the screen and moved the conversation into the scrollback. So the screen is drawn again.
     this.#host.redraw();
     if (step.picked === undefined) return;
     this.#host.attempt(this.#host.session.prompt(`/restore ${step.picked}`));

@@ -57,7 +57,7 @@ export class PersonShell {
     }
   }
 
-  /** Stops the running command. Returns whether there was one. */
+  /** Stops the running command. Returns whether a command was running. */
   stop(): boolean {
     this.#current?.abort();
     return this.#current !== undefined;

@@ -10,11 +10,11 @@ import type { OverlayHost, Overlays } from './overlays.ts';
 import { PersonShell } from './person-shell.ts';
 import { runSharing } from './sharing.ts';
 
-/** How long after the last press of Shift-Tab the chosen approval mode is sent. */
+/** Time from the last press of Shift-Tab until the chosen approval mode is sent. */
 const SETTLED_MS = 700;
 /**
- * The modes in the order in which the key chooses them. The mode `yolo` is left out, so that nobody chooses it by
- * mistake.
+ * The approval modes, in the order in which Shift-Tab chooses them. The mode `yolo` is left out, so that it cannot be
+ * chosen by mistake.
  */
 const MODES = ['ask', 'auto-edit', 'plan'] as const;
 
@@ -68,7 +68,7 @@ export class TypedText {
       default:
     }
     if (text.startsWith('!')) return this.#shell.run(text.slice(1).trim());
-    // The prompt must run in the mode that is shown.
+    // The prompt must run in the mode that is shown. So a mode that was not sent yet is sent before the prompt.
     this.#settleMode(host.ui.state.approval);
     await this.#prompt(text);
   }

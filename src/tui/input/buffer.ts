@@ -1,9 +1,9 @@
-/** A text with a cursor, and the editing operations. Moving the cursor never leaves it inside a grapheme. */
+/** A text with a cursor, and the editing operations. A move of the cursor never ends inside a grapheme. */
 import type { EditedText } from '../../display/index.ts';
 import { graphemes, graphemeWidth, widthOf } from '../text/width.ts';
 import type { KeyName, KeyPress } from './keys.ts';
 
-/** Maximum length of the text after `insert`. Input that exceeds it is dropped. */
+/** Maximum length of the text after `insert`. The part of the input that exceeds it is dropped. */
 export const MAX_TEXT = 100_000;
 
 export type TextBuffer = EditedText;
@@ -83,7 +83,7 @@ export function down(buffer: TextBuffer): TextBuffer | undefined {
   return atColumn(buffer, end + 1, last, column);
 }
 
-/** Moves to a column of the line between two offsets. Inside a grapheme, moves to the start of the grapheme. */
+/** Moves to a column of the line between two offsets. If the column is inside a grapheme, moves to its start. */
 function atColumn({ text }: TextBuffer, start: number, end: number, column: number): TextBuffer {
   let cursor = start;
   for (const { length } of graphemes(text.slice(start, end))) {
@@ -132,8 +132,8 @@ export function editing(key: KeyPress): Edit | undefined {
 }
 
 /**
- * Splits the text into rows. Returns the rows and the position of the cursor. `labelOf` returns the text to show instead
- * of a character, if there is one.
+ * Splits the text into rows. Returns the rows and the position of the cursor. `labelOf` returns the text that is shown
+ * instead of a character, or undefined if the character itself is shown.
  */
 export function layout(
   { text, cursor }: TextBuffer,

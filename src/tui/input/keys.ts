@@ -56,7 +56,7 @@ export function keysOf(input: string, key: Key): KeyPress[] {
   if (input === '\n') return [press('enter', { shift: true })];
   if (input === '') return [];
   if (key.ctrl || key.meta) return [press('text', { text: input, ...modifiers })];
-  // Input typed before the terminal entered raw mode ends in a line feed.
+  // Input typed before the terminal entered raw mode ends in a line feed, which stands for Enter.
   return input
     .replace(/\r?\n$/, '\r')
     .split(CONTROL)

@@ -40,7 +40,7 @@ const NAMES: ReadonlyMap<string, LocalCommand['name']> = new Map([
 export function localCommand(text: string): LocalCommand | undefined {
   const [typed = '', ...words] = text.trim().split(/\s+/);
   const name = NAMES.get(typed);
-  // If words follow, the other names are not commands of this terminal.
+  // Only these two commands take words. Any other name that is followed by words is not a command of this terminal.
   const takesWords = name === 'remote' || name === 'clients';
   return name && (takesWords || words.length === 0) ? { name, words } : undefined;
 }

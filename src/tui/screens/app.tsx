@@ -21,7 +21,7 @@ import { Lines } from './lines.tsx';
 
 const SPINNER = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const SPINNER_MS = 120;
-/** How long the size of the terminal must stay the same before the screen is drawn again. */
+/** After a resize, the screen is drawn again when the size has stayed the same for this time. */
 const RESIZED_MS = 60;
 
 export interface AppScreenProps {
@@ -94,7 +94,7 @@ export function AppScreen({ controller, theme, options, clear }: AppScreenProps)
 
 /**
  * Clears the screen before the history is printed again: on Ctrl-L, and after the terminal was resized. A terminal that
- * becomes narrower wraps the lines of the frame, and their remains would stay on the screen.
+ * becomes narrower wraps the lines of the frame, and parts of them would stay on the screen.
  */
 function useRedraw(controller: Controller, clear: (() => void) | undefined): void {
   const { stdout } = useStdout();

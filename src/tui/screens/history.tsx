@@ -20,7 +20,7 @@ interface HistoryProps {
   readonly workspace: string;
   readonly view: View;
   readonly theme: Theme;
-  /** Whether the history is printed again. Then only the entries that fit on the screen are printed. */
+  /** Whether the history is printed again. If true, only the entries that fit on the screen are printed. */
   readonly redrawn: boolean;
 }
 
@@ -67,7 +67,7 @@ function headLines(workspace: string, skipped: number, { width }: View): StyledL
   return [...wrap(title, width), EMPTY, ...(skipped > 0 ? [note] : [])];
 }
 
-/** Returns how many of the first entries are above the screen if the last entries fill it. */
+/** Returns the number of entries above the screen when the last entries fill the screen. */
 function aboveScreen(entries: readonly Entry[], view: View): number {
   let left = view.height ?? 0;
   let first = entries.length;

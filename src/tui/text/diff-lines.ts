@@ -1,4 +1,4 @@
-/** Draws a file change. A changed line has its number, a sign (`+` or `-`) and its text. */
+/** Draws a file change. A compared line has its number, a sign (`+`, `-` or a space) and its text. */
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
 import { changeOf, patchLine, type FileChange } from '../../display/text/index.ts';
 import { EMPTY, line, span, type StyledLine, type Tone } from '../../display/index.ts';

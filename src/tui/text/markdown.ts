@@ -214,7 +214,8 @@ function inline(tokens: readonly Token[], look: Look): StyledLine {
 }
 
 /**
- * Renders a link, followed by its URL, so that readers see the target. A link whose text is its URL shows it only once.
+ * Renders a link, followed by its URL, so that readers see the target. If the text of the link is its URL, the URL is
+ * shown only once.
  */
 function link({ tokens, href, text }: Tokens.Link, look: Look): StyledLine {
   const shown = inline(tokens, { ...look, tone: 'link', underline: true });

@@ -1,4 +1,4 @@
-/** Measures, wraps and truncates lines of styled text. A theme (theme.ts) converts them to escape sequences. */
+/** Measures, wraps and truncates lines of styled text. A theme (theme.ts) adds the escape sequences. */
 import {
   clean,
   EMPTY,
@@ -60,8 +60,8 @@ export function cut(
 }
 
 /**
- * Limits the number of lines to `max`, at least 2. Keeps both ends, with a note between them that contains the number
- * of hidden lines.
+ * Limits the number of lines to `max`, or to 2 if `max` is smaller. Keeps both ends, with a note between them that
+ * contains the number of hidden lines.
  */
 export function bothEnds(lines: readonly StyledLine[], max: number, hint = ''): StyledLine[] {
   if (lines.length <= max) return [...lines];

@@ -190,7 +190,7 @@ export function wholeCall({ call }: CallEntry, view: View): StyledLine[] {
 
 type ShownLink = NonNullable<NoticeEntry['link']>;
 
-/** The width of the light border around the code, in modules. Scanners need at least two, and four is the standard. */
+/** Widths of the light border around the code, in modules. Scanners need at least two, and four is the standard. */
 const BORDERS = [4, 3, 2];
 /** Rows of the screen for the text field and the status line, with a blank line before and after them. */
 const INPUT_ROWS = 6;

@@ -163,7 +163,7 @@ function overlay(ui: Ui, view: View, maxRows: number): Overlay {
 function liveLines(open: readonly Entry[], view: View, maxRows: number): StyledLine[] {
   const lines: StyledLine[] = [];
   let left = open.length;
-  // Draw the entries from the end, until there is no more room.
+  // The entries are drawn from the end, until there is no more room.
   while (left > 0 && lines.length < maxRows) {
     const entry = open[--left]!;
     const drawn = entryLines(entry, view);

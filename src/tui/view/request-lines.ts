@@ -68,8 +68,9 @@ const ENDS = 3;
 
 /**
  * Returns at most `room` lines. `room` must be at least 2. If not everything fits, tries to leave out these parts, in
- * this order: the place, the unchanged lines of a diff, both, the middle of the lines. The place is left out only if
- * the title names it and the whole title is on the screen (`hasTitle`), or if there is very little room.
+ * this order: the place, the unchanged lines of a diff, both. If this is not enough, leaves out the unchanged lines and
+ * the middle of the other lines. The place may be left out if the title names it and the whole title is on the screen
+ * (`hasTitle`). In the last step, the place is also left out if there is very little room.
  */
 export function fittedRequest(
   call: ToolCall,

@@ -38,8 +38,8 @@ export interface StatusView {
 const MIN_MODEL = 6;
 
 /**
- * The parts of the line, from the widest layout to the narrowest. All layouts contain the mode. If the session has a
- * port, or runs at another host, they also contain the port or the host.
+ * The parts of the line, from the widest layout to the narrowest. All layouts contain the mode. They also contain the
+ * port where other clients can join or, if the session runs in another process, its host.
  */
 const LAYOUTS: readonly Layout[] = [
   { usage: 'all', clients: true, model: 'whole' },

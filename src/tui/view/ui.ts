@@ -43,7 +43,7 @@ export interface Ui {
   readonly rewind: { readonly selected: number } | undefined;
   /** Set while the person chooses a checkpoint. */
   readonly picker: Picker | undefined;
-  /** The person's own command that runs, and the end of its output. */
+  /** The person's own command while it runs, with the end of its output. */
   readonly command:
     | { readonly command: string; readonly output: string; readonly since: number }
     | undefined;
@@ -99,7 +99,7 @@ export function thoughtsOfTurn({ state }: Ui): ThoughtEntry[] {
   return entries.slice(since).filter((entry) => entry.kind === 'thought');
 }
 
-/** Returns the last prompt of the person at this terminal, or undefined if there is none. */
+/** Returns the last prompt of this client or of an unknown sender, or undefined if there is no such prompt. */
 export function lastPrompt({ state }: Ui, self: string): string | undefined {
   const entries = [...state.log.finished, ...state.log.open];
   const own = entries.findLast(

@@ -1,4 +1,4 @@
-/** Parameters that all drawing functions need, and the names of senders and helpers for the person at this terminal. */
+/** Parameters of the drawing functions, and the prefixes with the name of a sender or a helper. */
 import { type Company, cleanLine, nameOf, span, type StyledLine } from '../../display/index.ts';
 import type { EventSource, HelperMark } from '../../protocol/development-tool/index.ts';
 

@@ -58,7 +58,7 @@ const PAGES: readonly PageEntry[] = [
   {
     name: 'activity',
     title: 'Activity',
-    // Metrics cover all workspaces.
+    // Only a key that may read all workspaces gets this page, because the metrics cover all workspaces.
     allowed: (server) => isGateway(server) && server.caller?.allWorkspaces === true,
     load: async () => (await import('../gateway/metrics-page.tsx')).MetricsPage,
   },

@@ -1,4 +1,4 @@
-/** The audit log: who changed which key, model card or agent. The server applies the filters. */
+/** Shows the audit log: each change of a key, a model card or an agent. The server applies the filters. */
 import { useSignal } from '@preact/signals';
 import type * as z from 'zod';
 import { cleanLine } from '../../../display/index.ts';
@@ -57,7 +57,7 @@ export function AuditLogPage({ server }: { readonly server: Server }) {
     run(async () => {
       const before = later.value;
       const page = await read(server, filter, next.value);
-      // The list was loaded again in the meantime, perhaps with another filter. These entries do not belong to it.
+      // If the list was loaded again in the meantime, perhaps with another filter, the entries do not belong to it.
       if (later.value !== before) return;
       later.value = [...before, ...page.items];
       next.value = page.next;

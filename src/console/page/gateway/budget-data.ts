@@ -13,7 +13,7 @@ export interface BudgetLine {
   readonly limit: number;
 }
 
-/** Returns the limits of a budget: in tokens, in money, or both. */
+/** Returns a `BudgetLine` for each limit of a budget: a limit in tokens, a limit in money, or both. */
 export function linesOf({ budget, spent, reserved }: ShownBudgetStatus): BudgetLine[] {
   const { currency = '' } = budget;
   const lineOf = (kind: 'tokens' | 'amount', measure: Measure, unit: string): BudgetLine[] => {
@@ -64,7 +64,7 @@ export function curveOf(
 
 type Period = Pick<ShownBudgetStatus, 'startsOn' | 'resetsAt'>;
 
-/** Returns the part of the period that has passed, or undefined if the budget has no period. */
+/** Returns the part of the period that has passed, from 0 to 1, or undefined if the budget has no period. */
 export function passedPart({ startsOn, resetsAt }: Period, now: number): number | undefined {
   if (startsOn === undefined || resetsAt === undefined) return undefined;
   const [start, end] = [Date.parse(startsOn), Date.parse(resetsAt)];

@@ -1,6 +1,6 @@
 /**
- * The budgets of the workspace, its keys and its JWT subjects: what is spent and reserved, compared with the limit and
- * the time that has passed.
+ * Shows the budgets of the workspace, its keys and its JWT subjects. The spent and the reserved amounts are compared
+ * with the limit and with the time that has passed.
  */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';

@@ -1,4 +1,4 @@
-/** The model cards of the workspace: edit one, compare its versions, and restore an old version. */
+/** Lists the model cards of the workspace. A person can edit a card, compare its versions and restore one of them. */
 import { useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
 import { reasonOf } from '../../../base/index.ts';

@@ -1,4 +1,4 @@
-/** Charts, drawn with uPlot. A chart fits its box and follows the colours of the page. */
+/** Draws charts with uPlot. A chart is as wide as its box and has the colours of the page. */
 import uPlot from 'uplot';
 import { useEffect, useRef, useMemo } from 'preact/hooks';
 import type { ChartSeries } from './usage-data.ts';
@@ -14,7 +14,7 @@ export interface ChartColours {
 interface ChartProps {
   readonly label: string;
   readonly height: number;
-  /** Returns what the chart shows. If this prop gets a new function, the chart is drawn again. */
+  /** Returns the content of the chart. When this prop changes, the chart is drawn again. */
   readonly plan: (colours: ChartColours) => ChartPlan;
 }
 

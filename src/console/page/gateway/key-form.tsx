@@ -1,4 +1,4 @@
-/** The form for a new key, and for the settings of a key. */
+/** The form for a new key, and for the settings of an existing key. */
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { ChoiceField } from '../parts/lists.tsx';

@@ -1,4 +1,4 @@
-/** The keys of the workspace: create, change, rotate, revoke. A secret is shown only once, when the server makes it. */
+/** Creates, changes, rotates and revokes the keys of the workspace. A secret is shown only once, after its creation. */
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { defined } from '../../../base/index.ts';

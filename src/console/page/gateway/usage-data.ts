@@ -16,7 +16,7 @@ export interface UsageSum {
   failures: number;
   inputTokens: number;
   outputTokens: number;
-  /** By currency. */
+  /** The cost, by currency. */
   readonly cost: Map<string, number>;
 }
 

@@ -1,4 +1,4 @@
-/** The inbox: the tasks of this server that need a person, that are running, and that have ended. */
+/** The inbox. It lists the tasks of this server in three groups: needing a person, running, and ended. */
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { GROUP_NAMES, type Group, type InboxTask } from './merged-tasks.ts';
@@ -36,7 +36,7 @@ export function InboxPage({ server, path }: PageProps) {
   );
 }
 
-/** Returns the names of the agents whose tasks this key may see. The empty name is the server itself. */
+/** Returns the names of the agents whose tasks this key may see. The empty name stands for the server itself. */
 async function agentsOf(server: Server, signal: AbortSignal): Promise<readonly string[]> {
   const own = server.may('tasks:read') ? [''] : [];
   return server.kind === 'gateway' ? [...own, ...(await server.agentNames(signal))] : own;

@@ -48,7 +48,7 @@ export class MergedTasks {
   readonly #server: Server;
   readonly #filter: TaskFilter;
   readonly #sources: Source[];
-  /** The tasks of the next page that have been read. If an error ends `next`, the next call continues with them. */
+  /** The tasks that `next` has merged for the current page. If `next` fails, its next call continues with them. */
   readonly #found: InboxTask[] = [];
   /** The number of tasks on all pages. It is 0 until the first page has been read. */
   total = 0;

@@ -1,4 +1,4 @@
-/** Loads the inbox: the numbers of tasks, the tasks of one group, and the start of each task's first message. */
+/** Loads the inbox: the size of each group, the tasks of one group, and the start of each task's first message. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
 import { textOf, type Part } from '../../../protocol/index.ts';

@@ -1,7 +1,7 @@
 /**
- * How this page reaches the agent that it inspects. The Content-Security-Policy of the page allows requests only to the
- * page's own server. That server is the agent or the gateway itself, or it is `parley inspect`, which forwards the
- * requests to the agent.
+ * The access of this page to the agent that it inspects. The Content-Security-Policy of the page allows requests only
+ * to the page's own server. That server is the agent or the gateway itself, or it is `parley inspect`, which forwards
+ * the requests to the agent.
  */
 import * as z from 'zod';
 import { type AgentCheck, EXPLANATIONS, type ProblemName } from '../../../client/checks/index.ts';
@@ -156,7 +156,7 @@ async function readRelayed(answer: Response): Promise<SentResponse> {
     { highWaterMark: 0 },
   );
   if (empty) await lines.return(undefined);
-  // A browser refuses some characters in the text of a status.
+  // `Response` refuses some characters in a status text. A text with such a character is left out.
   const text = /^[\t\x20-\x7e]*$/.test(statusText) ? statusText : '';
   const response = new Response(empty ? null : body, { status, statusText: text, headers });
   return { response, headers };

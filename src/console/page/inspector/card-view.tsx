@@ -1,4 +1,4 @@
-/** The card, as a page for people, and as the JSON that the agent sends to clients of each protocol version. */
+/** Shows the card, rendered for people or as the JSON that the agent sends to clients of one protocol version. */
 import { useSignal } from '@preact/signals';
 import { declaredFeatures, describeSecurity } from '../../../client/checks/index.ts';
 import { clean, cleanLine } from '../../../display/index.ts';
@@ -8,7 +8,7 @@ import { FactRow } from '../parts/task-parts.tsx';
 import { LongText } from '../session/lines.tsx';
 import type { Inspection } from './inspection.ts';
 
-/** Maximum number of skills and other entries that the page for people shows. The JSON has all entries. */
+/** Maximum number of skills, and of other entries, in the rendered card. The JSON has all entries. */
 const MAX_ENTRIES = 100;
 const FIRST_ROWS = 400;
 
@@ -120,7 +120,7 @@ function list(modes: readonly string[]): string {
   return modes.length === 0 ? 'not declared' : cleanLine(modes.slice(0, MAX_ENTRIES).join(', '));
 }
 
-/** An address of the agent. It is a link only if it is an http or https URL. */
+/** An address from the agent's card. An http or https URL becomes a link, and any other address is drawn as text. */
 function Address({ url }: { readonly url: string }) {
   const shown = cleanLine(url);
   const target = URL.parse(url);

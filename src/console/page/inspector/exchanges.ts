@@ -76,7 +76,7 @@ export class RecordedExchange {
     return performance.now() - this.#since;
   }
 
-  /** The first bytes of the body, as many as are kept. */
+  /** The kept bytes of the body, which are its first bytes. */
   get bytes(): Uint8Array<ArrayBuffer> {
     const joined = new Uint8Array(this.#kept);
     let at = 0;
@@ -175,7 +175,7 @@ export class ExchangeLog {
   }
 }
 
-/** Returns why an exchange ended early. If the person has stopped it, this is not a problem of the agent. */
+/** Returns the reason that an exchange ended early. The reason is `stopped` if this page ended the exchange. */
 function problemOf(error: unknown): string {
   const stopped = error instanceof ConnectionError && error.reason === 'closed';
   return stopped || error instanceof DOMException ? 'stopped' : reasonOf(error);
@@ -196,9 +196,7 @@ function recordResponse(
   const reader = response.body?.getReader();
   if (!reader) {
     const hidden = response.type === 'opaqueredirect';
-    exchange.end(
-      hidden ? 'the server redirects, and the browser does not show where to' : undefined,
-    );
+    exchange.end(hidden ? 'the server redirects, and the browser hides the target' : undefined);
     return response;
   }
   exchange.changed();

@@ -1,4 +1,7 @@
-/** The inspector: the card of an agent with checks, and requests to the agent with all that is sent and received. */
+/**
+ * The inspector. It shows the card of an agent, the results of the checks, and everything that is sent to the agent and
+ * received from it. A person can also send requests to the agent.
+ */
 import { useComputed } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { reasonOf } from '../../../base/index.ts';
@@ -46,7 +49,10 @@ function Relayed({ server }: { readonly server: Server }) {
   return access.value ? <Inspected access={access.value} agent="" /> : null;
 }
 
-/** A gateway can inspect only itself and the agents behind it, because it must not fetch any URL for its callers. */
+/**
+ * Chooses the gateway itself or an agent behind it. No other agent can be chosen, because a gateway must not fetch
+ * arbitrary URLs for its callers.
+ */
 function AgentChoice({ server, agent }: { readonly server: Server; readonly agent: string }) {
   const loaded = useLoaded((signal) => server.agentNames(signal), [server]);
   const names = new Set([...(loaded.value ?? []), ...(agent === '' ? [] : [agent])]);
@@ -117,7 +123,7 @@ function Inspected({ access, agent }: { readonly access: AgentAccess; readonly a
   );
 }
 
-/** Shown if the agent has no card that can be read: why, what that means, and what to do. */
+/** Shown if the agent's card cannot be read. Names the problem, its reason and a fix. */
 function NoCard({ error }: { readonly error: unknown }) {
   const { title, fix } = explain(error);
   return (
@@ -138,7 +144,7 @@ interface Explained {
 
 const CREDENTIALS: Explained = {
   title: 'The agent requires credentials',
-  fix: 'Enter a token or another header under “Headers”. A card should be readable without credentials, because clients learn from it which ones they need.',
+  fix: 'Enter a token or another header under “Headers”. A card should be readable without credentials, because it tells clients which credentials they need.',
 };
 const BUSY: Explained = { title: 'The agent is busy', fix: 'Wait a moment, then check again.' };
 

@@ -96,7 +96,7 @@ export function Radios<T extends string>(props: RadiosProps<T>) {
   );
 }
 
-/** A problem in words. Screen readers announce it. Draws nothing if the text is empty. */
+/** Shows a problem as text, which screen readers announce. Draws nothing if the text is empty. */
 export function Alert({ text }: { readonly text: string }) {
   if (text === '') return null;
   return (

@@ -88,7 +88,7 @@ interface TabsProps<T extends string> {
   readonly titles: Readonly<Record<T, string>>;
   readonly current: T | undefined;
   readonly hrefFor: (view: T) => string;
-  /** Returns the number beside a title, or an empty text for none. */
+  /** Returns the number beside a title, or an empty text if there is no number. */
   readonly countOf?: (view: T) => string;
 }
 

@@ -1,4 +1,4 @@
-/** Loading data, actions of a person, and what the page shows after a problem: the reason, and what to do. */
+/** Loads data, runs the actions of a person, and shows problems with their reasons and with advice. */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useCallback, useRef, useState } from 'preact/hooks';
@@ -16,8 +16,8 @@ interface Explained {
   /** Whether the problem may pass without any action. */
   readonly passes?: boolean;
   /**
-   * Whether the server works as it should, for example if it applies a rate limit. Screen readers do not interrupt the
-   * person for such a problem.
+   * Whether a server that works correctly causes the problem, for example with a rate limit. Screen readers do not
+   * interrupt the person for such a problem.
    */
   readonly calm?: boolean;
 }
@@ -31,7 +31,8 @@ const BY_STATUS: Readonly<Record<number, Explained>> = {
   },
   429: {
     title: 'The rate limit of this key is used up',
-    advice: 'Other programs with the same key count too. Wait, or give the page a key of its own.',
+    advice:
+      'Requests of other programs with this key use up the same limit. Wait, or give the page its own key.',
     passes: true,
     calm: true,
   },
@@ -62,7 +63,7 @@ interface ProblemProps {
   readonly onRetry?: (() => void) | undefined;
 }
 
-/** Shows a problem as a message of its own. Calls `onRetry` automatically if the problem may pass. */
+/** Shows a problem as a separate message. If the problem may pass, calls `onRetry` automatically. */
 export function Problem({ error, onRetry }: ProblemProps) {
   const { title, advice, passes = false } = explain(error);
   useEffect(() => {
@@ -145,7 +146,7 @@ export function useAction(): PageAction {
 }
 
 export interface LoadedData<T> {
-  /** The data for the current inputs. While newer data is loaded, and if its load fails, this is the older data. */
+  /** The data for the current inputs. It stays while newer data is being loaded, and if that load fails. */
   readonly value: T | undefined;
   readonly error: unknown;
   readonly loading: boolean;

@@ -1,4 +1,4 @@
-/** What a person can do with a task: answer it, cancel it, or send its first message again. */
+/** The actions of a person on a task: answer it, cancel it, or send its first message again. */
 import { useSignal } from '@preact/signals';
 import { PageButton, Form, WordsField } from './controls.tsx';
 import type { PageAction } from './loading.tsx';

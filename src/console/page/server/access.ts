@@ -16,7 +16,7 @@ function kindIn(text: string | undefined): 'live' | 'gateway' | 'inspector' | 'a
   return text === 'live' || text === 'gateway' || text === 'inspector' ? text : 'agent';
 }
 
-/** The name of this client, which others see. */
+/** The name of this client, which the other clients of a live session see. */
 export function ownName(): string {
   return /Mobi|Android/.test(navigator.userAgent) ? 'phone' : 'browser';
 }

@@ -1,4 +1,4 @@
-/** Reading and writing JSON that comes from a peer. */
+/** Parses and formats JSON from a peer. The functions return undefined instead of throwing. */
 
 /** Returns the value of a JSON text, or undefined if the text is not JSON. */
 export function jsonIn(text: string): unknown {

@@ -45,7 +45,7 @@ export class Server {
   readonly key: string | undefined;
   /** The card of the agent or the gateway. */
   readonly card: AgentCard;
-  /** Who the key belongs to. Undefined if the server has no keys with scopes. */
+  /** The owner of the key, and its scopes. Undefined if the server has no keys with scopes. */
   readonly caller: SignedInCaller | undefined;
   readonly #clients = new Map<string, Promise<RemoteAgentClient>>();
 
@@ -113,7 +113,7 @@ export class Server {
   }
 }
 
-/** What each page gets from the frame. */
+/** The props that the frame passes to each page. */
 export interface PageProps {
   readonly server: Server;
   /** The segments of the address after the name of the page. */

@@ -1,4 +1,4 @@
-/** Whether a person is signed in, and with which key. */
+/** Signs a person in and out. `signedIn` is the current state. */
 import { signal } from '@preact/signals';
 import { redeemTicket, remembered, SERVER_KIND } from './access.ts';
 import { goTo } from './route.ts';

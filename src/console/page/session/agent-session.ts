@@ -23,7 +23,7 @@ import { EXTENSIONS, headersOf } from '../server/server.ts';
 import { OwnSession } from './own-session.ts';
 import { TaskItems } from './task-items.ts';
 
-/** Maximum number of items that wait until the page has read them. */
+/** The number of unread items at which the feed reports that it is full. This session ignores the report. */
 const MAX_WAITING = 4096;
 
 export interface AgentSessionOptions {
@@ -60,7 +60,7 @@ async function taskIfFound(client: AgentClient, id: string): Promise<Task | unde
   });
 }
 
-/** What is shown before the first message. */
+/** The empty task that is shown before the first message. */
 const NO_TASK: Task = { kind: 'task', id: '', contextId: '', status: { state: 'unknown' } };
 
 class AgentSession extends OwnSession implements LiveSession {

@@ -57,7 +57,7 @@ async function join(token: string | undefined, seen?: number): Promise<void> {
   }
 }
 
-/** Asks for a token, because the server has refused the token `refused`, or requires one if it is undefined. */
+/** Asks for a token. `refused` is the token that the server has refused. Undefined if the page had no token. */
 function askForToken(refused: string | undefined): void {
   remembered('token').value = undefined;
   const why = refused === undefined ? '' : 'This access was revoked, or it has expired.';
@@ -171,9 +171,9 @@ const RETRY = { attempts: Infinity, delayMs: 250, maxDelayMs: 5000 };
 const FIRST_MESSAGES = 2000;
 
 /**
- * Opens the session. For a live session, loads only the newest FIRST_MESSAGES messages, unless `seen` is given. If
- * `seen` is given, loads all messages. `seen` is the number of entries that the page had already shown when it
- * requested all messages. Throws A2AError `unauthenticated` if the server requires another token.
+ * Opens the session. Without `seen`, loads only the newest FIRST_MESSAGES messages of a live session. With `seen`,
+ * loads all messages. `seen` is the number of entries that the page had shown before the person asked for all messages.
+ * Throws A2AError `unauthenticated` if the server requires another token.
  */
 async function openSession(token: string | undefined, seen?: number): Promise<PageSession> {
   const opened: { store?: PageSession } = {};

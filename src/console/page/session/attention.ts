@@ -1,7 +1,7 @@
 /**
- * Tells the person when the session needs an answer or a turn has ended: in the title of the page, to screen readers,
- * and with a notification of the browser if the page is hidden. Browsers allow notifications only in a secure
- * context, which is HTTPS or the same machine.
+ * Tells the person when the session needs an answer or a turn has ended: to screen readers, and with a notification of
+ * the browser if the page is hidden. While the session needs an answer, the title of the page says so. Browsers allow
+ * notifications only in a secure context, which is HTTPS or the same machine.
  */
 import { effect, signal } from '@preact/signals';
 import { attentionSince, cleanLine, titleOf, type Attention } from '../../../display/index.ts';

@@ -1,7 +1,6 @@
 /**
- * Draws the entries of the transcript, with the files and the data of messages. A peer chooses the content, so the bytes
- * of a file are never opened in the page. The person can only save the file, and the page gives it a media type that no
- * browser runs.
+ * Draws the entries of the transcript, with the files and the data of messages. A peer chooses the content, so the page
+ * never opens a file. The person can only save it, with a media type that browsers do not open.
  */
 import { useMemo } from 'preact/hooks';
 import { PageButton } from '../parts/controls.tsx';
@@ -30,8 +29,8 @@ const LIVE_CHARS = 4000;
 const LIVE_ROWS = 12;
 
 /**
- * The clients of the session. `unnamed` is shown as the sender for this client's own messages, and for a sender without
- * a name in the session. Default: You.
+ * The clients of the session. `unnamed` is shown as the sender of this client's own messages, and of messages from an
+ * unknown sender. Default: `You`.
  */
 export interface Senders extends Company {
   readonly unnamed?: string | undefined;

@@ -10,7 +10,7 @@ import { decodedEntities, highlight, markdownTokens } from '../../../display/tex
 import { Spans } from './lines.tsx';
 
 const MAX_DEPTH = 12;
-/** Longer unfinished text is drawn without Markdown, because unfinished text would be parsed again for every frame. */
+/** Maximum length of unfinished text that is drawn as Markdown. Such a text is parsed again for every frame. */
 const MAX_UNFINISHED = 20_000;
 
 export function Markdown({ text, done }: { readonly text: string; readonly done: boolean }) {

@@ -27,7 +27,7 @@ export interface Editing {
   readonly done: (text: string | undefined) => void;
 }
 
-/** How often a hidden page is updated. A hidden page gets no frames. */
+/** A hidden page gets no frames, so it is updated this many milliseconds after a change. */
 const HIDDEN_MS = 200;
 
 /** Whether prompts that are sent while a turn runs are queued. Only a live session has a queue. */
@@ -36,8 +36,8 @@ export const HAS_QUEUE = SERVER_KIND === 'live';
 export class PageSession {
   readonly session: LiveSession;
   /**
-   * How many entries the page had shown before it loaded all earlier messages. These are the newest entries now. 0 if
-   * the page has not loaded all messages.
+   * The number of entries that the page had shown before it loaded all earlier messages. These are the newest entries
+   * now. 0 if the page has not loaded all messages.
    */
   readonly seen: number;
   readonly state = signal<SessionState>(INITIAL);
@@ -94,9 +94,9 @@ export class PageSession {
   }
 
   /**
-   * Sends the text of the prompt field. Without a queue, throws A2AError while a turn runs. An agent takes a text as
-   * the answer to all its waiting calls, but the dialog shows only one of them. So while calls wait, the text is sent
-   * only if it can be the answer to a single question.
+   * Sends the text of the prompt field. In a session without a queue, throws A2AError while a turn runs. In such a
+   * session, the agent takes a text as the answer to all its waiting calls, but the dialog shows only one of them. So
+   * also throws A2AError while several calls wait, or if the text cannot answer the only waiting call.
    */
   async prompt(text: string): Promise<void> {
     const [entry, ...others] = HAS_QUEUE ? [] : waitingCalls(this.#latest);

@@ -80,7 +80,7 @@ export function PromptField({ store }: { readonly store: PageSession }) {
     set('');
     store.run(
       store.prompt(prompt).catch((error: unknown) => {
-        // The text is kept, so that it can be sent again.
+        // The text goes back into the field, so that it can be sent again.
         if (text.value === '') set(prompt);
         throw error;
       }),

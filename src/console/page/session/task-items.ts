@@ -1,6 +1,6 @@
 /**
- * Shows a task of an agent as a session that only this page has joined. An agent without the development-tool extension
- * answers with artifacts. Here, each addition to an artifact becomes a message of the agent.
+ * Converts a task of an agent to a session that only this page has joined. An agent without the development-tool
+ * extension answers with artifacts. Here, each addition to an artifact becomes a message of the agent.
  */
 import { createTextTracker } from '../../../client/index.ts';
 import type { LiveClient, LiveItem } from '../../../live/client/index.ts';
@@ -55,7 +55,7 @@ export class TaskItems {
   }
 
   /**
-   * Returns a message with the content that the event adds to the artifacts. Returns undefined if none of it is shown.
+   * Returns a message with the content that the event adds to the artifacts, or undefined if there is nothing to show.
    */
   addedBy(event: StreamEvent, id: string): Message | undefined {
     const text = this.#added(event);

@@ -21,13 +21,13 @@ function entryAt({ log }: SessionState, index: number): Entry | undefined {
   return index < finished.length ? finished[index] : open[index - finished.length];
 }
 
-/** What is shown: a session, or a task as it was after one of its events. */
+/** The content of the transcript: a session, or a task as it was after one of its events. */
 export interface Shown {
   readonly state: ReadonlySignal<SessionState>;
   readonly session: { readonly self: LiveClient };
   /**
-   * How many entries the page had shown before it loaded all earlier messages. 0 if the page has not loaded all
-   * messages.
+   * The number of entries that the page had shown before it loaded all earlier messages. 0 if the page has not loaded
+   * all messages.
    */
   readonly seen: number;
 }
@@ -36,9 +36,9 @@ interface Props {
   readonly store: Shown;
   /** Called when the person asks for the earlier messages, which the page has not loaded. */
   readonly onLoadAll?: () => void;
-  /** Shown as the sender for this client's own messages, and for a sender without a name in the log. Default: You. */
+  /** Shown as the sender of this client's own messages, and of messages from an unknown sender. Default: `You`. */
   readonly unnamed?: string;
-  /** What is shown if there are no entries. */
+  /** Shown if there are no entries. */
   readonly empty: ComponentChildren;
 }
 
@@ -185,7 +185,7 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
           </article>
         ))}
       </div>
-      {/* Outside of the scrolled box, because scrolling up to a button in the box would move the window. */}
+      {/* The buttons are outside of the scrolled box. Scrolling up to a button in the box would move the window. */}
       {away.value && start > 0 ? (
         <PageButton class="jump start" onClick={toStart}>
           ↑ Go to the start

@@ -168,7 +168,7 @@ function Frames({ store, seq }: { readonly store: OpenTask; readonly seq: number
   return <FramesView store={store} versions={offered.toReversed()} seq={seq} />;
 }
 
-/** The question of the task, and the answer of the person. */
+/** The dialog for the question of the task, or the form for an answer in words. */
 function Answers({ store, task }: { readonly store: OpenTask; readonly task: Task }) {
   const action = useAction();
   const { problem } = action;
