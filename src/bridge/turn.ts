@@ -77,7 +77,7 @@ export interface TurnPresenter {
 }
 
 export interface ReadAnswers {
-  /** Clear answers to open questions, at most one for each question. */
+  /** The unambiguous answers to open questions, at most one for each question. */
   readonly answers: readonly Answer[];
   /** The files in the message. */
   readonly files?: readonly (BlobPart | FileContentPart)[];

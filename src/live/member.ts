@@ -185,11 +185,15 @@ export class Member implements LiveSession {
   }
 
   /**
-   * Sends a message, which is either a prompt or contains answers to questions. `http` is the call of a client over
-   * HTTP. An HTTP client may have received the question only in words. So while the task waits, the message of an HTTP
-   * client is sent as an answer if the message names the session's task. If the message names only the context, it is
-   * sent as an answer if all these conditions are met: the client may approve, a client of its kind and name started
-   * the turn, and the text clearly answers the waiting calls (`answersCalls`).
+   * Sends a message, which is either a prompt or contains answers to questions. `http` is the call context of a request
+   * over HTTP, or undefined for any other client.
+   *
+   * An HTTP client may have received a question only in words. So while the task waits, its message is an answer in
+   * these cases too:
+   *
+   * - The message names the session's task.
+   * - The message names only the context, the client may approve, a client of the same kind and name started the turn,
+   *   and the text clearly answers the waiting calls (`answersCalls`).
    */
   async send(params: MessageSendParams, http?: Call): Promise<TakenPrompt> {
     const { conversation, coder } = this.#options;

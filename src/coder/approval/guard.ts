@@ -65,8 +65,8 @@ const MAX_ALLOWED = 256;
 /** Maximum number of cached previews per tool. */
 const MAX_PREVIEWS = 16;
 /**
- * The fingerprint for a change whose preview fails, so that the question cannot show the change. No file has this
- * fingerprint. So the change is not made, even if it would succeed later.
+ * The fingerprint in the question about a change whose preview fails. Such a question cannot show the change. No file
+ * has this fingerprint. So the change is not made after an approval, even if it would succeed by then.
  */
 const NOT_SHOWN = 'not shown';
 
@@ -260,8 +260,8 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     const rules = grantFrom(option, call);
     if (rules.length === 0) return;
     if (!saves(option)) return addGrants(state, rules);
-    // A saved rule applies at once in all sessions of this process. It is not also added to this session's rules, so
-    // that a person can remove it in any session.
+    // A saved rule applies at once in all sessions of this process. It is not added to the permissions of this session.
+    // Otherwise, it would still apply in this session after a person has removed it from the saved rules.
     for (const rule of rules) await options.saveRule({ ...rule, workspace: root });
   }
 }

@@ -9,6 +9,9 @@
  * such as node_modules, the data folder, files that are larger than MAX_FILE_BYTES or not readable, files whose names
  * are not valid UTF-8, and repositories inside the workspace. Of the permissions, only the executable bit is stored.
  * Empty folders are not stored.
+ *
+ * There is one exception: a file that the checkpoint contains, but that has become ignored later. A restore overwrites
+ * this file. So the checkpoint that is taken before the restore contains the file, although it is ignored.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';

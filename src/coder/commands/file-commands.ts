@@ -50,8 +50,8 @@ export async function loadFileCommands(place: OwnPlace) {
 }
 
 /**
- * Returns the commands as a tree. A folder becomes a command with subcommands. If there is a file with the same name as
- * the folder, the command of the folder can be run too.
+ * Returns the commands as a tree. A folder becomes a command with subcommands. This command can be run only if there is
+ * a file with the same name, for example `git.md` beside the folder `git`.
  */
 export function toCommands(files: readonly FileCommand[], depth = 0): CoderCommand[] {
   const groups = Map.groupBy(files, ({ path }) => path[depth]!);

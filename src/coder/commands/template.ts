@@ -23,8 +23,8 @@ export function checkTemplate(file: string, body: string): void {
     throw new FileError(
       'failed',
       `${file} has ${placeholder} in !{${shorten(oneLine(source), 80)}} where the arguments could run commands: write ` +
-        'it outside of quotes, as in !{grep {{args}} src}, and not in backticks, brackets, arithmetic, comments or ' +
-        'here-documents, nor after text that parley cannot check, such as "$(…)", ${x:-y} or [[ … ]]',
+        'it outside of quotes, as in !{grep {{args}} src}; it cannot be in backticks, brackets, arithmetic, comments ' +
+        'or here-documents; it cannot follow text that parley cannot check, such as "$(…)", ${x:-y} or [[ … ]]',
     );
   }
 }

@@ -30,8 +30,8 @@ function withoutFence(lines: readonly string[]): readonly string[] {
 }
 
 /**
- * Replaces CRLF with LF if a header line of the patch ends with CRLF. In any other patch, a CR at the end of a line is
- * part of the file's content.
+ * Replaces CRLF with LF if CRLF follows `*** Begin Patch` or the line numbers of a hunk (`@@ -1,2 +1,3 @@`). In any
+ * other patch, a CR at the end of a line is part of the file's content.
  */
 function plainEnds(patch: string): string {
   return /^(?:@@ -[\d,]+ \+[\d,]+ @@|\*\*\* Begin Patch)\r$/m.test(patch)

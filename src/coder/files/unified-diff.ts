@@ -204,7 +204,10 @@ function asNewFile(hunks: readonly Hunk[]): Hunk[] {
   return hunks.map((hunk) => ({ ...hunk, newlineAtEnd: hunk.newlineAtEnd ?? true }));
 }
 
-/** Returns the names without the prefixes a/ and b/ of git, if both names have them. */
+/**
+ * Removes the prefixes a/ and b/ of git from the names. Returns the names unchanged if one of them has no prefix and is
+ * not `/dev/null`.
+ */
 function stripped(old: string | undefined, next: string | undefined): (string | undefined)[] {
   const a = old === '/dev/null' || old?.startsWith('a/') === true;
   const b = next === '/dev/null' || next?.startsWith('b/') === true;

@@ -54,10 +54,12 @@ function isAny(word: Word): boolean {
 export function covers(pattern: Pattern, command: SimpleCommand, root: string): boolean {
   if (!startsWith(pattern, command)) return false;
   const { words } = pattern;
-  // The pattern `git * main` starts with none of the prefixes. The command `git diff main` starts with `git diff`.
+  // The command may start with a prefix although the pattern does not. For example, the pattern `git * main` matches
+  // the command `git diff main`, which starts with the prefix `git diff`.
   const prefix = prefixOf(words) ?? (words.some(isAny) ? prefixOf(command.words) : undefined);
   if (!prefix) return true;
-  // The words of the command that the pattern does not contain.
+  // The words of the command that the pattern does not contain literally: those in the prefix (`names`), and those
+  // after the prefix (`further`).
   const names: Word[] = [];
   const further: Word[] = [];
   for (const [index, actual] of command.words.entries()) {
@@ -70,7 +72,7 @@ export function covers(pattern: Pattern, command: SimpleCommand, root: string): 
   // If there is no script with this name, `yarn run NAME` can run any program.
   if (prefix.words[0] === 'yarn' && !isScript(prefix, command, root)) return false;
   if (further.length === 0) return true;
-  // If the pattern contains `--`, the further words follow it, and other options are harmless.
+  // If the pattern contains `--`, the further words come after it, so they are checked as words that follow `--`.
   const end = words.filter(({ text }) => text === '--').slice(0, 1);
   return areHarmless(prefix.further, [...end, ...further], root);
 }
@@ -141,8 +143,8 @@ function prefixOf(words: readonly Word[]): Prefix | undefined {
 }
 
 /**
- * Returns whether package.json has the script that the command names. Returns true if the prefix has no name of a
- * script.
+ * Returns whether package.json has the script that the command names. Returns true if the prefix does not contain `*`,
+ * which stands for the name of a script.
  */
 function isScript({ words }: Prefix, command: SimpleCommand, root: string): boolean {
   const place = words.indexOf('*');

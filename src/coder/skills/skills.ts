@@ -44,8 +44,9 @@ async function parseSkill({ names, file, path: real, text }: OwnFile): Promise<S
     throw new FileError('failed', `${file}: ${problem}`);
   };
   const folder = await realpath(path.dirname(file));
-  // The tool `skill` reads only files in the folder of the skill, so SKILL.md must not be a link to another folder.
-  if (!isInside(folder, real)) refuse('the file is a link to another folder');
+  // The tool `skill` reads only files in the folder of the skill. So SKILL.md must not be a link to a file outside this
+  // folder.
+  if (!isInside(folder, real)) refuse('the file is a link to a file in another folder');
   const name = fields.get('name')?.text || (names[0] ?? '');
   if (!OWN_NAME.test(name))
     refuse(

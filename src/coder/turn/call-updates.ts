@@ -26,9 +26,9 @@ export function quiet(call: ToolCall): ToolCall {
 }
 
 /**
- * After a running call was shown with new output, its next output is shown after LIVE_MS, or after LIVE_SHARE of the
- * call's running time if this is longer. Updates are limited, because each update stays in the task's log. The shell
- * reports its output slightly less often, so its reports are usually not skipped.
+ * Minimum time between two updates of a running call's output: LIVE_MS, or LIVE_SHARE of the time since the first
+ * update if this is longer. Updates are limited, because each update stays in the task's log. The shell reports its
+ * output slightly less often, so its reports are usually not skipped.
  */
 const LIVE_MS = 100;
 const LIVE_SHARE = 1 / 60;

@@ -127,8 +127,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   ): AsyncGenerator<StatusEvent> {
     const { events, questions } = run;
     const { calls } = new CallStates(this.#options.context.task);
-    // During the replay, `this.#answer` is temporary, so that texts which are already in the log use no numbers of
-    // `answer`. Only the missing texts are numbered with `answer`.
+    // During the replay, `this.#answer` is a temporary object, and its numbers are not used. `missing` numbers the
+    // texts that are missing in the log with `answer`. So their numbers continue the numbers in the log.
     const answer = this.#answer;
     this.#answer = new AnswerText(this.#options.context);
     const missing = missingUpdates(calls, questions, answer);
@@ -165,7 +165,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     });
   }
 
-  /** Adds the extension's metadata to the final status of the task, which the presenter did not make. */
+  /** Adds the extension's metadata to the task's final status, which was not created by this presenter. */
   ended(last: StatusEvent): StatusEvent {
     const { message, metadata } = last;
     const error = typeof message === 'string' ? message : undefined;
@@ -358,7 +358,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
 
   #note(calls: readonly FunctionCallPart[], mark: HelperMark = {}): void {
     for (const { id, name, args } of calls) {
-      // If the call is in the task's log, it is already known in its latest state.
+      // A call that has not ended in the task's log is already known, in its latest state.
       if (this.#calls.has(id)) continue;
       const description = this.#options.agent?.describe(name, args);
       this.#calls.set(id, { ...newCall(id, name, args), ...defined({ description }), ...mark });

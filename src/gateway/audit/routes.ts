@@ -14,7 +14,7 @@ const AuditQuery = z.object({
       'Only entries with a smaller number are listed. Use the value of `next` from the previous page',
     ),
   actor: NameFilter.describe(
-    'Only changes by this actor: `key:ID`, `oidc:SUBJECT`, `cli`, or the name that a key had at that time',
+    'Only changes by this actor: `key:ID`, `oidc:SUBJECT`, `cli`, `gateway`, `program`, or the name that a key had at that time',
   ),
   action: NameFilter.describe(
     'Only this action, such as `key.create`, or all actions that begin with this word, such as `key`',

@@ -190,25 +190,25 @@ export function wholeCall({ call }: CallEntry, view: View): StyledLine[] {
 
 type ShownLink = NonNullable<NoticeEntry['link']>;
 
-/** Widths of the light border around the code, in modules. Scanners need at least two, and four is the standard. */
+/** Widths of the light border around the QR code, in modules. The standard requires four. Scanners need two. */
 const BORDERS = [4, 3, 2];
 /** Rows of the screen for the text field and the status line, with a blank line before and after them. */
 const INPUT_ROWS = 6;
-/** Columns between the code and the text beside it. */
+/** Columns between the QR code and the text beside it. */
 const GAP = 2;
-/** Minimum width of the text beside the code. */
+/** Minimum width of the text beside the QR code. */
 const MIN_BESIDE = 20;
 /**
- * Minimum number of rows that the code leaves free in a small terminal. In such a terminal, the code and the text below
- * it do not fit on the screen together. The top of the code scrolls off the screen, and the person scrolls up to scan
- * the code.
+ * For a small terminal, in which the QR code and the text below it do not fit on the screen together. The code is drawn
+ * only if the screen has at least this number of rows more than the code. The top of the code scrolls off the screen,
+ * and the person scrolls up to scan the code.
  */
 const FEW_ROWS = 5;
 
 /**
- * Returns the code, the text about the link, and the link. The link starts in the first column, so that it can be
- * copied. The text is below the code or, on a low and wide screen, beside it. If the code does not fit on the screen,
- * it is left out.
+ * Returns the QR code of a link, the text about the link, and the link. The link starts in the first column, so that it
+ * can be copied. The text is below the code or, on a low and wide screen, beside it. If the code does not fit on the
+ * screen, it is left out.
  */
 function linkLines(
   { url, code }: ShownLink,
@@ -235,8 +235,8 @@ function linkLines(
   if (border !== undefined) {
     return [...joined(codeLines(code, border), textBeside(border) ?? []), ...link];
   }
-  // The link and the border above the code may leave the screen, but the code and the text must not. So the text begins
-  // below the border.
+  // Here, the link is above the code. The link and the first row of the border may scroll off the screen. The text
+  // starts below this row, so the text and the modules of the code stay on the screen.
   border = BORDERS.findLast((each) => textBeside(each, [EMPTY]) && fits(each, INPUT_ROWS - 1));
   if (border !== undefined) {
     return [...link, ...joined(codeLines(code, border), textBeside(border, [EMPTY]) ?? [])];

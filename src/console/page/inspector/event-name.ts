@@ -6,7 +6,7 @@ const MAX_NAME = 160;
 
 /**
  * Returns a short description of an event of either protocol version: its kind, and its state or its artifact's parts.
- * Describes a JSON-RPC error by its code and its message. Returns the start of any other data unchanged.
+ * Describes a JSON-RPC error by its code and its message. Returns the start of the data if it is not a JSON object.
  */
 export function nameOfEvent(data: string): string {
   return describe(data).slice(0, MAX_NAME);

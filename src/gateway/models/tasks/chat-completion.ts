@@ -42,7 +42,9 @@ const Settings = z
     temperature: range(0, 2),
     top_p: range(0, 1),
     max_tokens: limit.describe('Maximum number of tokens of the answer'),
-    max_completion_tokens: limit.describe('The same as max_tokens. The smaller one has an effect'),
+    max_completion_tokens: limit.describe(
+      'The same as max_tokens. If both are set, the smaller value applies',
+    ),
     stop: z.union([z.string(), z.array(z.string()).max(MAX_STOPS)], stops),
     seed: z.int({ error: 'must be a whole number' }),
     presence_penalty: range(-2, 2),
