@@ -108,7 +108,7 @@ function acpSession(
   current.promise.catch(() => {});
   /** True while the client gets updates from before it joined. */
   let { history } = rest;
-  /** The last value of `commands` in a presence. When it changes, the client gets the list of commands again. */
+  /** The last known version of the session's commands. If it changes, the client gets the list of commands again. */
   let edition = 0;
   let started = false;
   let choices: Choices = { mode: snapshot.approval, model: snapshot.model, models };

@@ -74,7 +74,7 @@ export function createHealth(options: HealthOptions): ServerHealth {
 
 /**
  * Returns a check that fails if the store cannot be written. The check changes no data. If the store has no `probe`,
- * the check writes to the task `metadata`, which never exists.
+ * the check sets the expiry of a task with the id `metadata`. Task ids are UUIDs, so no such task exists.
  */
 export function storeCheck(store: Pick<TaskStore, 'probe' | 'setExpiry'>): HealthCheck {
   const nothing = { tenant: '', owner: '' };

@@ -1,15 +1,16 @@
-/** Constants for A2A clients of a live session. They concern the ids of tasks and executions. */
+/** Constants for A2A clients of a live session: the key that marks a queued prompt, and the prefix of execution ids. */
 
 /**
  * The key in the task's metadata that marks the response to a queued prompt. The prompt runs when the current turn
- * ends. If the current turn fails or is canceled, the prompt runs in another task, and the events of that task follow.
+ * ends. If the current turn fails, or is canceled or rejected, the prompt runs in another task. The next events in the
+ * prompt's stream then have the id of that task.
  */
 export const QUEUED_KEY = 'parley.queued';
 
 /**
  * The start of every execution id. `command/execute` returns an execution id, which is the id of the message that
  * starts the command's turn. Clients can use it like a task id. The prefix distinguishes it from task ids. Without the
- * prefix, a client could choose the id of a task as a message id. The events of an execution have the id of the
- * session's task.
+ * prefix, a client could send a message whose id is the id of a task, and the server would take this task id for an
+ * execution id. The events of an execution have the id of the session's task.
  */
 export const EXECUTION_PREFIX = 'execution-';

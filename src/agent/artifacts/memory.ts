@@ -27,7 +27,10 @@ export interface MemoryArtifactsOptions {
  */
 export function memoryArtifacts(options: MemoryArtifactsOptions = {}): ArtifactStore {
   const maxSize = options.maxSize ?? 2 ** 28;
-  /** The versions of all artifacts, by owner and name. */
+  /**
+   * The versions of all artifacts. The outer key identifies the session, or the user if the artifact belongs to the
+   * user (`folderKey`). The inner key is the name of the artifact.
+   */
   const folders = new Map<string, Map<string, Version[]>>();
   let total = 0;
   let closed = false;

@@ -69,7 +69,7 @@ test('a bad key file is refused in one line, and a data folder that cannot be wr
   assert.deepEqual(serverSigning(given), {});
   assert.match(
     warnings.join('\n'),
-    /new key\. It signs webhooks, but no cards, so clients that verify the card refuse it: set PARLEY_HOME/,
+    /webhooks with a temporary key\. The server does not sign its agent cards, so clients that verify signatures refuse the cards: set PARLEY_HOME/,
   );
 
   const home = path.join(folder, 'broken');

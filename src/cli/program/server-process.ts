@@ -109,7 +109,7 @@ export function serverSigning({ file, memory, environment, log }: SigningSetup):
     }
     log.warn(
       {},
-      `the signing key cannot be read or created (${error.message}). Until the next restart, the server uses a new key. It signs webhooks, but no cards, so clients that verify the card refuse it: set PARLEY_HOME to a folder that this user may write, or set --sign-key`,
+      `the signing key cannot be read or created (${error.message}). Until the next restart, the server signs webhooks with a temporary key. The server does not sign its agent cards, so clients that verify signatures refuse the cards: set PARLEY_HOME to a folder that this user may write, or set --sign-key`,
     );
     return {};
   }
@@ -121,7 +121,10 @@ export const TRACING_VARIABLES = {
     'The collector for spans, for example http://localhost:4318. If neither this variable nor OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set, no spans are sent.',
 } as const;
 
-/** Returns the tracer of `parley serve`, or undefined if tracing is off. The exporter is loaded only if it is used. */
+/**
+ * Returns the tracer of `parley serve`, or undefined if tracing is off. The exporter is loaded only if a variable whose
+ * name starts with `OTEL_` is set.
+ */
 export async function serverTracer(environment: Environment, logger: Pick<ServerLog, 'warn'>) {
   if (!Object.keys(environment).some((name) => name.startsWith('OTEL_'))) return undefined;
   const { createTracer, tracingOptions } = await import('../../base/tracing/export/index.ts');

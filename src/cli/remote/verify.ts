@@ -19,7 +19,7 @@ const TIMEOUT_MS = 15_000;
 /** The flags of this command with which the user can solve a problem. */
 const FLAGS: Readonly<Partial<Record<ProblemName, string>>> = {
   credentials: 'pass them with --token or --header',
-  'other-origin': 'no headers are sent there without --trusted-origin',
+  'other-origin': 'add --trusted-origin ORIGIN if you trust it',
   'untrusted-key': 'pass a key that you trust with --trust-key FILE',
 };
 

@@ -3,8 +3,9 @@
  *
  * The last rule that matches decides. If no rule matches, the mode decides. Two modes override rules. In plan mode,
  * only calls with the effects `read` and `talk` are allowed, even if a rule allows other calls. In yolo mode, all calls
- * are allowed, except calls that a rule denies or may deny. Built-in rules come first, then the rules of the settings.
- * The permissions that people add with "Always allow" are weaker than rules (verdict.ts).
+ * are allowed, with two exceptions. A call that a rule denies is denied. A call needs approval if it is uncertain
+ * whether a rule denies it. Built-in rules come first, then the rules of the settings. The permissions that people add
+ * with "Always allow" are weaker than rules (verdict.ts).
  *
  * The meaning of a rule's pattern depends on the tool. For the shell, the pattern is the first words of a command
  * (shell/command-pattern.ts). For tools with paths, it is a glob relative to the workspace. For `fetch_url`, it is a
@@ -50,8 +51,8 @@ export interface Policy {
   /**
    * Decides if no rule matches. `ask`: calls with the effects `read` and `talk` and commands that only read are
    * allowed. Other calls need approval. `auto-edit`: edits are allowed too. `yolo`: all calls are allowed, except calls
-   * that a rule denies or may deny. `plan`: only calls with the effects `read` and `talk` are allowed. Other calls are
-   * denied, even if a rule allows them.
+   * that a rule denies, and calls for which it is uncertain whether a rule denies them. `plan`: only calls with the
+   * effects `read` and `talk` are allowed. Other calls are denied, even if a rule allows them.
    */
   readonly mode: ApprovalMode;
   /** The root folder of the workspace. */
@@ -213,8 +214,8 @@ function applicableTo(
 
 /**
  * Returns the rules that decide which files a call of this tool may show to the model. These are the rules for
- * `read_file`. If a rule that asks applies to the tool too, such as a rule for `*`, a permission for the tool also
- * answers this rule.
+ * `read_file`. Some of them, such as a rule for `*`, apply to both `read_file` and this tool. If such a rule asks, a
+ * permission for this tool can answer it.
  */
 function readingRules(policy: Policy, tool: Subject): Applicable {
   const reading = applicableTo(policy, { name: READ_TOOL });
@@ -224,12 +225,12 @@ function readingRules(policy: Policy, tool: Subject): Applicable {
 /**
  * Returns a filter for the files and folders that the result of a tool may contain. The filter takes a real path. The
  * rules for the tool and the rules for `read_file` apply. Returns undefined if the result may contain all files, or if
- * the tool's effect is not `read`. `answered` determines which rules with the decision `ask` are ignored:
+ * the tool's effect is not `read`. `answered` determines which rules with the decision `ask` count as `allow`:
  *
- * - `none`: no rule is ignored.
- * - `tool`: rules that apply to the tool are ignored, because a person has approved the call. Rules that ask only about
- *   `read_file` still count, because the person was not asked about these files.
- * - `all`: all rules that ask are ignored, because a person who may approve calls has named the file or folder.
+ * - `none`: no rule.
+ * - `tool`: the rules that apply to the tool, because a person has approved the call. Rules that apply only to
+ *   `read_file` still ask, because the person was not asked about these files.
+ * - `all`: all rules that ask, because a person who may approve calls has named the file or folder.
  */
 export function resultFilter(
   policy: Policy,
@@ -273,8 +274,8 @@ export function fileFilter(policy: Policy): ((file: string) => boolean) | undefi
 }
 
 /**
- * Returns a filter for the files and folders that all tools that read files may read without approval. The filter takes
- * a real path. Returns undefined if these tools may read all files.
+ * Returns a filter for the files and folders that each of the tools `read_file`, `list_directory`, `glob` and `search`
+ * may read without approval. The filter takes a real path. Returns undefined if these tools may read all files.
  */
 export function readFilter(policy: Policy): ((file: string) => boolean) | undefined {
   const filters = [READ_TOOL, ...FOLDER_TOOLS]

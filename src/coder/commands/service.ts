@@ -2,9 +2,9 @@
  * Slash commands for clients: lists the commands and runs a command as a task.
  *
  * If a message from any client starts with a slash and the name of a command, this command is run. If the command has
- * `prompt` or `content`, the model gets it. The output of any other command is the answer of the turn. If such a
- * command fails, the answer is the reason in one line, which is also the `error` of the last event. The turn still
- * completes, and the task still accepts messages.
+ * the function `prompt` or `content`, the model gets what this function returns. The output of any other command is the
+ * answer of the turn. If such a command fails, the answer is the reason in one line. This reason is also the `error` of
+ * the last event. The turn still completes, and the task still accepts messages.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -59,7 +59,10 @@ export interface CommandPlace extends GetAllSlashCommandsRequest {
 const MAX_RESOURCES = 8;
 const MAX_TOLD = 1000;
 const BESIDE_KEY = 'temp:coder.beside';
-/** The state of a command that runs while a turn waits for an answer. Such a command cannot ask a question itself. */
+/**
+ * Temporary session state for the run of a command. It marks a command that runs while a turn waits for an answer. Such
+ * a command cannot ask a question itself.
+ */
 export const BESIDE = { [BESIDE_KEY]: true };
 
 /** How the agent handles a message. */
@@ -113,7 +116,10 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
     return workspaces.placeFor(settings, sessionOwner(call, contextId));
   }
 
-  /** Finds the command of a request, and checks its arguments. Throws like `execute`. */
+  /**
+   * Finds the command of a request, and checks its arguments. Throws if the server has several workspaces and the
+   * request names neither a workspace nor an existing session.
+   */
   async function find(
     request: ExecuteSlashCommandRequest & CommandPlace,
     call: Call,

@@ -35,9 +35,9 @@ export interface HarmlessOptions extends KnownOptions {
  */
 const VALUE = /^[\w.@](?:[\w.,:%+@/-]| (?=\w))*$/;
 /**
- * A path, a name or a pattern for file names. Only the last part of a path may contain wildcards, because a program or
- * a shell may follow links in folders that match. An exception is `**` as a whole part. A last part with wildcards does
- * not start with `.` or `{`, so that it cannot become `..`.
+ * A path, a name or a pattern for file names. Only the last part of a path may contain wildcards. A wildcard in another
+ * part could match a symbolic link to a folder, and a program or a shell may follow this link. An exception is `**` as
+ * a whole part. A last part with wildcards does not start with `.` or `{`, so that it cannot become `..`.
  */
 const OPERAND =
   /^(?=[\w.*?[])(?:(?:\*\*|[\w.@+,-](?:[\w.@+,-]| (?=\w))*)\/)*(?:[\w.@+,:-](?:[\w.@+,:-]| (?=\w))*|[\w*?[][\w.@+,:*?[\]{}-]*)?$/;
@@ -59,7 +59,10 @@ export function areHarmless(read: FurtherWords, further: readonly Word[], root: 
   );
 }
 
-/** Returns whether the shell expands the word only to files in one folder of the workspace, and never to an option. */
+/**
+ * Returns whether the shell expands the word only to files in one folder, and never to an option. Does not check
+ * whether this folder is in the workspace.
+ */
 function isPattern({ text }: Word): boolean {
   return /^[\w.]/.test(text) && OPERAND.test(text) && !text.includes('**');
 }
@@ -101,7 +104,7 @@ export function gitReads(subcommand: string): FurtherWords {
   return (words) => gitReading([subcommand, ...words])?.operands;
 }
 
-/** Returns the reader for another git command with these options. */
+/** Returns the reader for a git command with these options. Unlike with `gitReads`, the command may write. */
 export function git(known: KnownOptions): FurtherWords {
   return (words) => {
     const operands = readOptions(words, known)?.operands;

@@ -45,13 +45,16 @@ function isRoot(folder: string, root: string): boolean {
 }
 
 /**
- * The closed list of filters to which a permission may apply after a pipe. They treat the input as data: no input makes
- * them run a program or write a file. The list contains no program whose input may become code or the names of files,
- * such as sed, awk, xargs and perl, and no program that writes files, such as tee. It contains no option with which a
- * filter reads patterns or file names from a file, writes a file or runs a program.
+ * Filters to which a permission may apply after a pipe, in addition to the commands that `readsOnlyInput` accepts. They
+ * treat the input as data: no input makes them run a program or write a file. The list contains no program whose input
+ * may become code or the names of files, such as sed, awk, xargs and perl, and no program that writes files, such as
+ * tee. It contains no option with which a filter reads patterns or file names from a file, writes a file or runs a
+ * program.
  *
- *   npm test | sort -rn                          covered
- *   npm test | sort -o x, rg --pre x, jq -f -    not covered
+ *   npm test | sort -rn      covered
+ *   npm test | sort -o x     not covered
+ *   npm test | rg --pre x    not covered
+ *   npm test | jq -f -       not covered
  *
  * A command on this list still needs a permission, because it may read files outside the workspace.
  */

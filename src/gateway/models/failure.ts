@@ -27,8 +27,8 @@ const WORDS: Readonly<Record<ModelErrorCode, readonly [ErrorKind, string]>> = {
 };
 
 /**
- * Converts a ModelError to an error for the caller. `name` is the caller's name for the model, and `as` is the name in
- * the message of `error`. If the caller gets this message, `name` replaces `as`.
+ * Converts a ModelError to an error for the caller. `name` is the caller's name for the model. `as` is the name of the
+ * model in the message of `error`. If this message is passed on to the caller, `name` replaces `as` in the message.
  */
 export function failureOf(error: ModelError, name: string, as?: string): A2AError {
   const [kind, words] = WORDS[error.code];
@@ -75,8 +75,8 @@ export function failsOver({ code }: ModelError): boolean {
 
 /**
  * Returns whether the circuit breaker counts the error. Errors that the caller's request may have caused are not
- * counted, such as unknown models (404) and models that the key may not use (403). Rate limits of the provider and a
- * lack of credit are not counted either.
+ * counted. Examples are an unknown model (404), and a model that the gateway's key for the provider may not use (403).
+ * Rate limits of the provider and a lack of credit are not counted either.
  */
 export function isProviderFault(error: ModelError): boolean {
   const { code, status = 0 } = error;
@@ -88,8 +88,8 @@ export function isProviderFault(error: ModelError): boolean {
 }
 
 /**
- * Returns whether the model must not be called for a while. This is the case if the provider reported a rate limit with
- * Retry-After, or if the account has no credit left.
+ * Returns whether the model must not be called at this provider for a while. This is the case if the provider reported
+ * a rate limit with Retry-After, or if the account has no credit left.
  */
 export function pausesProvider({ code, retryAfterMs }: ModelError): boolean {
   return code === 'no-credit' || (code === 'rate-limit' && retryAfterMs !== undefined);

@@ -56,7 +56,8 @@ export const CLUSTER_SQL = statements('cluster_', {
        ORDER BY t.id LIMIT $2 FOR UPDATE SKIP LOCKED)
      UPDATE parley.tasks t SET node = $1, epoch = t.epoch + 1 FROM found WHERE t.id = found.id
      RETURNING ${SCOPED_HEAD}`,
-  // Used after a lost connection, because then a node does not know which tasks it has claimed.
+  // Used for a while after a failed takeover or a release, because then the database may contain tasks of the node that
+  // the node does not know about.
   own: `SELECT ${SCOPED_HEAD} FROM parley.tasks t WHERE ${IS_UNFINISHED} AND t.node = $1`,
   // Returns the tasks that exist, and for each of them, whether this statement has released it.
   release: `WITH r AS (SELECT * FROM unnest($1::text[], $2::integer[]) AS r (task_id, epoch)),

@@ -19,8 +19,8 @@ export interface ClusterOptions {
   /** Maximum time for which a node that does not respond keeps its tasks, in milliseconds. Default: 10 seconds. */
   readonly leaseMs?: number | undefined;
   /**
-   * If false, the node does not try to receive hints, and only polls the database. A pooler that does not support
-   * LISTEN is recognized even if this is true. Default: true.
+   * If false, the node does not try to receive hints, and only polls the database. If true, the node checks whether
+   * hints arrive. Behind a pooler that does not support LISTEN they do not arrive, and the node polls. Default: true.
    */
   readonly listen?: boolean | undefined;
 }
@@ -77,8 +77,8 @@ export class NodeDatabase {
 
   /**
    * The rows are rolled back and not deleted, so that they can be vacuumed at once. Deleted rows could not be vacuumed
-   * during a long transaction of another client, such as a backup. The update finds out whether a transaction can be
-   * committed.
+   * during a long transaction of another client, such as a backup. The UPDATE writes a row without changing its value,
+   * so that the commit of a write is checked too.
    */
   #probe(): Promise<void> {
     const data = randomBytes(PROBE_ROWS * PROBE_ROW_BYTES);

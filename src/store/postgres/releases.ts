@@ -101,7 +101,10 @@ export class Releases {
     }
   }
 
-  /** Repeats the release of a task that does not exist, because the database may still create the task. */
+  /**
+   * Records a released task that does not exist, so that `runLate` repeats the release. The database may still create
+   * the task. Removes the record if the task exists, or if LATE_MS have passed.
+   */
   #keepLate(taskId: string, epoch: number, exists: boolean): void {
     const now = performance.now();
     const until = this.#late.get(taskId)?.until ?? now + LATE_MS;

@@ -1,6 +1,7 @@
 /**
- * Anthropic's Messages API: `/v1/messages` and `/v1/messages/count_tokens`. A provider of the type `anthropic` usually
- * gets the client's own request. Otherwise the request and the answer are converted (vendor-api/vendor-api.ts).
+ * Anthropic's Messages API: `/v1/messages` and `/v1/messages/count_tokens`. A provider of the type `anthropic` gets the
+ * client's own request. For other providers, the request and the answer are converted (vendor-api/vendor-api.ts). They
+ * are also converted if the client requests a stream and the model does not support streaming.
  */
 import * as z from 'zod';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';

@@ -51,7 +51,7 @@ const AUDIO_TYPES = { wav: 'audio/wav', mp3: 'audio/mpeg' } as const;
  * `invalidParams` with the name of an invalid field.
  */
 export function chatRequest(body: ChatBody, { strict }: Conversion): ModelRequest {
-  // The gateway reserves only one answer in the budgets. So it refuses a request for several answers.
+  // The gateway reserves the cost of only one answer in the budgets. So it refuses a request for several answers.
   if (isSet(body.n) && body.n !== 1) throw invalidField('n', 'must be 1: send several requests');
   if (strict) refuseFields(UNSUPPORTED, body, 'not supported for this model: leave it out');
   return {
