@@ -118,7 +118,11 @@ test('an answer is taken by any node, and the agent continues there', async (t) 
 });
 
 /** Returns a function that waits for the next hint to the node that the condition accepts. */
-async function hintsTo(t: TestContext, node: TestNode, accepts: (hint: Hint) => boolean) {
+async function hintsTo(
+  t: TestContext,
+  node: Pick<TestNode, 'id'>,
+  accepts: (hint: Hint) => boolean,
+) {
   const client = new pg.Client(database.url);
   await client.connect();
   t.after(() => client.end());
@@ -153,6 +157,24 @@ test('a node that is told of a new owner asks it for hints at once, not at the n
   await within('ten requests for hints', rounds(), 6000);
   finish();
   await within('the end of the stream', whole);
+});
+
+test('a node that has just joined gets hints as soon as the owner of the task knows the node', async (t) => {
+  const { agent, finish } = controlled();
+  const owner = await startNode(t, database.url, agent);
+  const { id } = await begin(owner.handler, 'go');
+  while (!owner.store.cluster.stats().listens) await new Promise(setImmediate);
+  const newcomer = { id: 'newcomer' };
+  const told = await hintsTo(t, newcomer, ({ changed }) => changed?.includes(id) === true);
+  const hint: Hint = { follow: [id], from: newcomer.id };
+  await database.query('SELECT pg_notify($1, $2)', [channelOf(owner.id), JSON.stringify(hint)]);
+  await database.query(
+    `INSERT INTO parley.nodes (id, lease_until) VALUES ($1, clock_timestamp() + interval '1 minute')`,
+    [newcomer.id],
+  );
+  await within('the hint', told());
+  await database.query('DELETE FROM parley.nodes WHERE id = $1', [newcomer.id]);
+  finish();
 });
 
 test('a node that takes over a waiting task tells the others', async (t) => {

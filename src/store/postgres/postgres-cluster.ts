@@ -58,6 +58,8 @@ const POLL_MS = 1000;
 const FOLLOW_MS = 5 * POLL_MS;
 /** Maximum number of tasks whose changes are reported. The readers of further tasks find the changes when they poll. */
 const MAX_FOLLOWED = 20_000;
+/** Maximum number of requests for hints that wait until their nodes are known. */
+const MAX_EARLY = 100;
 /** Delay before a newly watched task is checked. One query checks all tasks that are watched within this time. */
 const WATCH_MS = 2;
 /** The answer to a request that this node cannot decrypt. */
@@ -96,6 +98,8 @@ export class PostgresCluster implements StoreCluster {
   readonly #watched = new Map<string, Watched>();
   /** The nodes that read a task of this node, by task id, each with the time until which it is told of changes. */
   readonly #followers = new Map<string, Map<string, number>>();
+  /** Requests for hints from nodes that are not known here. The node may have joined since the last look at the nodes. */
+  readonly #early: { readonly from: string; readonly follow: readonly string[] }[] = [];
   /** The webhooks whose events this node delivers, by `pushName`. */
   readonly #pushes = new Map<string, PushKey>();
   readonly #releases: Releases;
@@ -313,8 +317,10 @@ export class PostgresCluster implements StoreCluster {
       this.#member?.changed(watched);
     }
     if (moved) void this.#checkWatched(moved.filter((id) => this.#watched.has(id)));
-    if (follow && from !== undefined && this.#members.peers.includes(from))
-      this.#follow(follow, from);
+    if (follow && from !== undefined) {
+      if (this.#members.peers.includes(from)) this.#follow(follow, from);
+      else if (this.#early.length < MAX_EARLY) this.#early.push({ from, follow });
+    }
     if (push) this.#member?.pushChanged(push.map(([taskId, configId]) => ({ taskId, configId })));
     if (mail) void this.#mail.read();
     if (orphans) this.#member?.orphaned();
@@ -352,10 +358,13 @@ export class PostgresCluster implements StoreCluster {
   }
 
   #look(isRenewal: boolean): void {
-    const { listens, leads } = this.#members;
+    const { listens, leads, peers } = this.#members;
+    for (const { from, follow } of this.#early.splice(0)) {
+      if (peers.includes(from)) this.#follow(follow, from);
+    }
     if (!listens || performance.now() - this.#polledAt >= POLL_MS) this.#poll();
     if (!isRenewal) return;
-    this.#mail.keepOnly(this.#members.peers);
+    this.#mail.keepOnly(peers);
     // The hint for tasks that a node has released may be lost.
     this.#member?.orphaned();
     void this.#releases.runLate();
