@@ -63,7 +63,7 @@ export interface Circuits<Cause extends PauseCause = PauseCause> {
    * with `error`.
    */
   pause(target: string, caller: string, error: Cause): void;
-  /** Applies a report of another process about the same target. */
+  /** Applies a report about a target that another process has sent. */
   hear(news: CircuitNews<Cause>): void;
   /** Whether a circuit has opened for at least one caller, and no probe has closed it yet. */
   readonly open: boolean;
