@@ -82,7 +82,7 @@ export interface CircuitNews<Cause> {
   readonly cause?: Cause | undefined;
 }
 
-/** The wait that is reported while a probe is in progress, because the duration of the probe is unknown. */
+/** The wait that is reported while a probe is in progress. The actual wait is unknown. */
 const PROBE_WAIT_MS = 1000;
 /** Maximum length of a pause. */
 const MAX_PAUSE_MS = 3_600_000;

@@ -48,7 +48,7 @@ export function elicitationRequest(
 ): ServerRequest {
   const name = 'elicitation';
   let tries = 0;
-  /** Each question has its own id, so that an answer to an earlier question is not used for this question. */
+  /** Each question has its own id, so that the answer to one question is not used for a later question. */
   const ownId = () => (tries === 0 ? id : `${id}.${tries}`);
   const ask = (context: ToolContext, problem = ''): Question => ({
     id: delegatedId(context.callId, ownId()),

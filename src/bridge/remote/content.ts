@@ -1,9 +1,10 @@
 /**
  * Assembles the content of a remote agent's turn from its stream.
  *
- * The artifacts are the answer, in the order in which they started. The message of the status `completed` is added to
- * the answer, but its text is left out if it repeats the artifacts. The messages of earlier statuses are thoughts. If
- * there is no other content, these messages are the answer.
+ * The artifacts are the answer, in the order in which they started. If the turn ends without a question or a failure,
+ * the message of the last status is added to the answer. The text of this message is left out if it repeats the
+ * artifacts. The messages of earlier statuses are thoughts. If there is no other content, these messages are the
+ * answer.
  *
  * Each chunk is returned when it arrives. The chunks together are the complete content, with two exceptions. The
  * remote agent may replace an artifact, and a message that was shown as a thought may become the answer. The order of
