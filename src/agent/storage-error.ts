@@ -13,7 +13,10 @@ export type StorageErrorCode =
   | 'full'
   /** Another process or transaction has locked the data for too long. Nothing was stored. A retry may succeed later. */
   | 'busy'
-  /** The database server cannot be reached. The same call may succeed later. */
+  /**
+   * The database cannot be used now. For example, its server cannot be reached, did not answer in time, or has no free
+   * connection. The same call may succeed later.
+   */
   | 'unavailable'
   /** Stored data cannot be read. */
   | 'corrupt'

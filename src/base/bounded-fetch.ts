@@ -37,8 +37,8 @@ export function limitBody(response: Response, check: (chunk: Uint8Array) => void
 }
 
 /**
- * Returns a `fetch` for servers that the operator has chosen. It rejects if the server redirects, because headers with
- * credentials, such as `x-api-key`, would also be sent to the new address. Reading a body fails if the body is larger
+ * Returns a `fetch` for servers that the operator has chosen. It rejects if the server redirects. Otherwise headers
+ * with credentials, such as `x-api-key`, would be sent to the new address. Reading a body fails if the body is larger
  * than `maxBytes`.
  */
 export function boundedFetch(

@@ -63,7 +63,7 @@ export interface Circuits<Cause extends PauseCause = PauseCause> {
    * with `error`.
    */
   pause(target: string, caller: string, error: Cause): void;
-  /** Applies a report of another process about the same target. */
+  /** Applies a report about a target that another process has sent. */
   hear(news: CircuitNews<Cause>): void;
   /** Whether a circuit has opened for at least one caller, and no probe has closed it yet. */
   readonly open: boolean;
@@ -82,7 +82,7 @@ export interface CircuitNews<Cause> {
   readonly cause?: Cause | undefined;
 }
 
-/** The wait that is reported while a probe is in progress, because the duration of the probe is unknown. */
+/** The wait that is reported while a probe is in progress. The actual wait is unknown. */
 const PROBE_WAIT_MS = 1000;
 /** Maximum length of a pause. */
 const MAX_PAUSE_MS = 3_600_000;

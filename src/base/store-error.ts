@@ -2,7 +2,10 @@
 export type StoreErrorCode =
   /** Another process or transaction has locked the data for too long. The same call may succeed later. */
   | 'busy'
-  /** The database server cannot be reached, or did not answer in time. The same call may succeed later. */
+  /**
+   * The database cannot be used now. For example, its server cannot be reached, did not answer in time, or has no free
+   * connection. The same call may succeed later.
+   */
   | 'unavailable'
   /** The disk is full, the file has reached its maximum size, or the database server has no memory left. */
   | 'full'

@@ -63,8 +63,8 @@ function asking(questions: readonly Question[], problem?: string): ExecutorEvent
 }
 
 /**
- * Returns the event for a saved artifact. Its content is always sent as a file, even if it is a text. So a client does
- * not mistake the text for a part of the answer.
+ * Returns the event for a saved artifact. The content of the artifact is sent as a file. Even a text is sent as a file,
+ * so that a client does not mistake it for a part of the answer.
  */
 function saved(name: string, content: ArtifactContent): ExecutorEvent {
   const part = content.kind === 'text' ? asBlob(content.text) : content;

@@ -10,13 +10,14 @@
  * - With a data part for each question. For a confirmation, the data is `{ "questionId": …, "confirmed": true }`, and
  *   `args` can change the arguments of the call. For any other question, the data is
  *   `{ "questionId": …, "value": … }`.
- * - With text, if exactly one question is open. A confirmation is answered with yes or no. Any other question is
- *   answered with any text or, without a text, with data or files.
+ * - Without a question id, if exactly one question is open. A confirmation is answered with the text yes or no. Any
+ *   other question is answered with any text. Without a text, the data or the files of the message are the answer.
  *
- * Files in the message are added to the conversation. So models see them, and tools find them in the history.
+ * If a message answers a question, its files are added to the conversation. So models see the files, and tools find
+ * them in the history.
  *
  * If a reply to a confirmation is neither a clear yes nor a clear no, the question is asked again. If several
- * questions are open, a reply in text is not accepted, because it is unclear which question it answers.
+ * questions are open, a reply without a question id is not accepted, because it is unclear which question it answers.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { isObject, type JsonObject, type JsonValue, shorten } from '../base/index.ts';
@@ -66,9 +67,8 @@ interface CallQuestion extends Pick<Question, 'kind' | 'text'> {
 }
 
 /**
- * Returns the question's text. For a confirmation, appends the tool and its arguments. For another question, appends
- * only the arguments, and only if the text names the tool. A tool or arguments that the text already contains are not
- * appended.
+ * Returns the question's text. For a confirmation, appends the tool and its arguments. For any other question, appends
+ * the arguments if the text names the tool. Does not repeat a tool or arguments that the text already contains.
  */
 export function withCall({ kind, text, tool, args }: CallQuestion): string {
   const lines = [text];
@@ -105,8 +105,13 @@ export function readAnswers(message: Message, open: readonly Question[]): ReadAn
 
 /**
  * Returns whether a message without a task id answers the question in `asked`. Returns false if `asked` does not
- * contain exactly one question. Any content answers an ordinary question of the kind `input`. For every other question,
- * the message must be exactly one of the offered words, because any other text may be a new request.
+ * contain exactly one question.
+ *
+ * - An approval (`isApproval`) is answered by exactly one of its options.
+ * - Any other question of the kind `input` is answered by any content.
+ * - A question of another kind is answered by yes or no, or by an option that means yes or no.
+ *
+ * A message that is not an answer may be a new request.
  */
 export function answersQuestion(message: Message, asked: Message | undefined): boolean {
   const [question, ...others] = (asked?.parts ?? []).flatMap(questionsIn);

@@ -45,7 +45,7 @@ export interface TurnPresenter {
    * Processes the run's events from earlier executions. Returns the task events that are missing from the task's log.
    */
   recall?(run: OpenRun): Events;
-  /** Called before these answers are passed to the run. */
+  /** Called before the answers are passed to the run. */
   answered?(answers: readonly Answer[]): void;
   present(event: Event): Events;
   /**
@@ -89,8 +89,8 @@ export interface ReadAnswers {
 export interface TurnReader {
   read(questions: readonly Question[]): ReadAnswers;
   /**
-   * Receives answers that arrive while the turn runs. When it has no more answers for the run, `runTurn` closes it, and
-   * then completes the turn or asks the open questions.
+   * Receives answers that arrive while the turn runs. When the inbox has no more answers for the run, `runTurn` closes
+   * the inbox, and then completes the turn or asks the open questions.
    */
   readonly inbox?: AnswerInbox & { arriving(): Promise<unknown> | undefined; close(): void };
 }

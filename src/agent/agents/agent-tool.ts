@@ -3,7 +3,7 @@
  * is the response to the call.
  *
  * The agent shares the state and the artifacts of the caller. The caller's run shows each event of the agent
- * (`actions.delegated`). It does not store these events, so the caller's model does not see them. When the agent asks
+ * (`actions.delegated`), but does not store it. So the caller's model does not see these events. When the agent asks
  * questions, the call asks the same questions. In the caller's run, their ids begin with the id of the call
  * (`call_1/…`). Any process can resume the agent's run with the answers. The id of the agent's session is derived from
  * the call. This session is deleted when the agent's run ends or is canceled.

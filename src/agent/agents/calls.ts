@@ -138,8 +138,8 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
     if (waits.length > 0) yield scope.event({ partial: true, actions: { waits } });
     if (active === 0) return;
     const showing = [...shown];
-    // Progress is shown only once per round, so that frequent progress of one call does not delay the outcomes of
-    // other calls.
+    // Each pass of this loop shows at most one progress value per call, so that frequent progress of one call does not
+    // delay the outcomes of other calls.
     shown.clear();
     for (const [callId, value] of showing) {
       yield scope.event({ partial: true, actions: { progress: { callId, value } } });

@@ -127,7 +127,7 @@ class WholeAnswer {
     this.#count(chunk);
     const { provider } = chunk;
     if (chunk.kind === 'text' || chunk.kind === 'thought') {
-      // The vendor's data for a text part comes with the last chunk of the part.
+      // The vendor's data for a text part comes with the last chunk of the part, so the next chunk begins a new part.
       if (this.#open?.kind !== chunk.kind || this.#open.provider) this.#close();
       this.#open ??= { kind: chunk.kind, pieces: [], provider: undefined };
       if (chunk.text !== '') this.#open.pieces.push(chunk.text);

@@ -69,7 +69,8 @@ export async function postgresArtifacts(
         const [row] = await database.write((db) => db.run<[version: number]>(SQL.save, values));
         return row?.[0];
       } catch (error) {
-        // Another process has saved the same version at the same time.
+        // Another process has saved a version with this number at the same time, so the next attempt uses the next
+        // number.
         if (!(error instanceof StorageError) || !isDuplicate(error.cause)) throw error;
       }
     }

@@ -127,10 +127,9 @@ const PLACES_PER_WORD = 8;
 const MAX_OFFLINE_CHARS = 100_000;
 
 /**
- * Returns an embedding model that needs no network. For each word, in lower case, a hash selects a few positions of the
- * vector, and 1 or -1 for each of them. These numbers are added up, and the vector is normalized. Texts that share
- * words get similar vectors, and the same text always gets the same vector. The model does not consider the meaning of
- * words.
+ * Returns an embedding model that needs no network. A hash of each word, in lower case, selects a few positions of the
+ * vector, and adds 1 or -1 at each of these positions. Then the vector is normalized. Texts that share words get
+ * similar vectors, and the same text always gets the same vector. The model does not consider the meaning of words.
  */
 export function offlineEmbeddings(): EmbeddingModel {
   return {

@@ -167,7 +167,7 @@ function wordsIn(response: JsonValue): string {
     const values: JsonValue[] = Object.values(response);
     const [only, another] = values;
     if (typeof only === 'string' && another === undefined) return only.trimEnd();
-    // This is the output of a shell command. The exit code is shown only if the command failed.
+    // A response with these two fields is from a shell command. The exit code is shown only if the command failed.
     const { output, exit_code: code } = response as JsonObject;
     if (typeof output === 'string' && typeof code === 'number') {
       const end = code === 0 ? '' : `[exit code ${code}]`;

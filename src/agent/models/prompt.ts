@@ -202,7 +202,7 @@ function aboutFile({ name, provider }: BlobPart | FileContentPart) {
 
 /**
  * Converts a file. If the vendor cannot fetch the file, only the file's name, URI and type are sent, as text. With
- * `strict`, this is an error instead. This function never fetches the file.
+ * `strict`, throws a ModelError instead. This function never fetches the file.
  */
 function file(part: FileContentPart, { urls, strict }: Abilities): UserPart {
   const { uri, mediaType, name } = part;

@@ -278,7 +278,7 @@ async function* chunks(
         break;
       }
       case 'tool-input-delta':
-        // The complete call follows in a separate part. Here, only its size is counted.
+        // The complete call follows in a separate part. Here, only the size of the arguments is counted.
         count(part.delta);
         break;
       case 'tool-call': {

@@ -28,8 +28,8 @@ export function totalTimeout(timeoutMs = TIMEOUT_MS): TimeoutOptions {
 
 export interface Timeouts {
   /**
-   * The signal for the request. It is aborted when the caller's signal is aborted or a timeout expires. The abort
-   * reason shows which of them happened.
+   * The signal for the request. It is aborted when the caller's signal is aborted, when a timeout expires, or by `end`.
+   * The abort reason shows which of these happened first.
    */
   readonly signal: AbortSignal;
   /** Waits for `step` and returns its result. Rejects if `step` rejects, or when `signal` is aborted. */

@@ -118,7 +118,7 @@ function tokensOf(events: readonly Event[], summary: string, agent: string): num
   let chars = summary.length;
   let counts = true;
   for (const { author, usage, content, actions } of events.toReversed()) {
-    // A count from before the summary includes the events that the summary has replaced.
+    // A count from before the summary includes the events that the summary has replaced, so it is not used.
     if (actions.compaction) counts = false;
     if (counts && author === agent && usage) {
       return usage.inputTokens + usage.outputTokens + (chars - summary.length) / CHARS_PER_TOKEN;

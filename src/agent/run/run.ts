@@ -148,8 +148,8 @@ export function createRun(services: RunServices, start: RunStart) {
   async function fail(event: Event): Promise<readonly Event[]> {
     const isOver = over;
     over = true;
-    // The response must not contain the error message. Clients may see the response, but the message is for the
-    // operator.
+    // The responses to the open calls must not contain the error message. Clients may see these responses, but the
+    // message is for the operator.
     const reason = `the run ended with an error (${event.error?.code})`;
     const events = [...(isOver ? [] : unfinished(reason, () => true)), event];
     await store(events);
@@ -221,7 +221,7 @@ export function createRun(services: RunServices, start: RunStart) {
     const { id, content, metadata } = event;
     const { progress } = event.actions;
     if (progress) latestProgress.set(progress.callId, progress.value);
-    // Only answers of models have `metadata.model`. Remote agents store their unfinished answers themselves.
+    // Only answers of models have `metadata.model`. Unfinished answers of other agents are not stored.
     if (metadata?.['model'] === undefined) return;
     for (const part of content?.parts ?? []) {
       if (part.kind !== 'text' || part.text === '') continue;

@@ -8,8 +8,8 @@ import { ToolError, failedResponse } from '../tool-error.ts';
 import type { OpenCall, RunIndex } from './run-index.ts';
 
 /**
- * Maximum length of a call's partial output, or of the summary of its work, in characters. Longer texts are cut at the
- * start.
+ * Maximum length of a call's partial output, or of the summary of its work, in characters. Of a longer text, only the
+ * end is kept.
  */
 const MAX_OUTPUT = 8 * 1024;
 

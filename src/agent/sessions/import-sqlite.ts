@@ -88,7 +88,7 @@ async function copyShared(source: Database, tx: Executor): Promise<void> {
 }
 
 async function setKey(tx: Executor, place: Uint8Array, key: string, json: string): Promise<void> {
-  // The key is JSON text.
+  // `key` is the name as JSON text, but `hash` is the hash of the name itself.
   const hash = keyOf('state', String(JSON.parse(key)));
   await tx.query(
     `INSERT INTO parley.session_state (place, hash, key, json) VALUES ($1, $2, $3, $4)

@@ -1,10 +1,10 @@
 /**
  * Converts the questions of an MCP server (elicitation) to text for people, and reads the answers.
  *
- * A form has fields with simple values. If there is one field, a person can answer with its value. Otherwise the answer
- * usually has lines such as `name: Ann`, or is a JSON object. A form without fields is accepted or declined. The answer
- * is checked against the form, so the server gets only valid values. In URL mode, the person opens a page in their own
- * browser. Parley never opens the page.
+ * A form has fields with simple values. If there is only one field, or only one required field, a person can answer
+ * with its value. Any other answer has lines such as `name: Ann`, or is a JSON object. A form without fields is
+ * accepted or declined. The answer is checked against the form, so the server gets only valid values. In URL mode, the
+ * person opens a page in their own browser. Parley never opens the page.
  */
 import { elide, isObject, reveal, type JsonObject, type JsonValue } from '../../base/index.ts';
 import type { ElicitRequestParams } from '@modelcontextprotocol/client';
@@ -348,7 +348,8 @@ function valuesIn(
   if (named) return named;
   const required = fields.filter((field) => field.required);
   const [target] = fields.length === 1 ? fields : required;
-  // "age: 7" is meant as a named field, even if the form has no such field.
+  // A text such as "age: 7" names a field, even if the form has no such field. So it is not the value of the one
+  // required field.
   const isClear = fields.length === 1 || (required.length === 1 && !/^\w+\s*[:=]/.test(said));
   if (!target || !isClear) throw new FormError(hint(fields));
   return { [target.name]: said };

@@ -30,7 +30,8 @@ export function offeredNames(server: string, tools: readonly string[]): Map<stri
     new Set(tools),
     (tool) => prefix + tool.replaceAll(/[^A-Za-z0-9_-]/g, '_'),
   );
-  // If the end of the prefix is replaced by the hash, the hash must differ from those of other servers.
+  // If the hash replaces the end of the prefix, it must also depend on the prefix. Otherwise tools of two servers could
+  // have the same name.
   const hashedPart = prefix.length < MAX_NAME_LENGTH - HASH_LENGTH ? '' : prefix;
   const names = new Map<string, string>();
   for (const [name, group] of wanted) {

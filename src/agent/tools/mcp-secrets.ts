@@ -1,6 +1,7 @@
 /**
  * Removes the secrets of an MCP server from its errors and its log. A server or a proxy may repeat the data of a
- * request in an error. Every client of a session sees the error of a server that is unavailable.
+ * request in an error, and every client of a session sees the error of a server that is unavailable. Without this
+ * module, the clients could see the secrets.
  */
 import type { McpServerConfig } from './mcp-transport.ts';
 
@@ -11,9 +12,9 @@ const BEARER = /\b(Bearer|Basic)\s+[\w.~+/=-]{6,1000}/gi;
 const SECRET_FLAG = /key|token|secret|password/i;
 
 /**
- * Returns a function that replaces the secrets in a text. The secrets of a URL are the values of the headers, the
- * password and the query values. The secrets of a command are the values of the environment variables, and of arguments
- * such as `--token=x`.
+ * Returns a function that replaces the secrets in a text. For a server with a URL, the secrets are the values of the
+ * headers, the password in the URL and the query values. For a server that is a program, the secrets are the values of
+ * the environment variables, and the values of arguments such as `--token=x`.
  */
 export function secretHider(server: McpServerConfig): (text: string) => string {
   const values = 'url' in server ? inAddress(server) : inCommand(server);

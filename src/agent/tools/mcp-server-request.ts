@@ -20,7 +20,7 @@ const MAX_TRIES = 3;
 
 /** A request of the server that is waiting for its answer. */
 export interface ServerRequest {
-  /** The id of the request's question, without the prefix of the call. */
+  /** The id of the request's first question, without the prefix of the call. */
   readonly id: string;
   /**
    * Continues the request with a person's answer to its question. The first call has no answer. Returns the next
@@ -32,7 +32,7 @@ export interface ServerRequest {
 }
 
 /**
- * The error response to a request of the server that gets no answer. Whatever the reason, the code is the one that MCP
+ * The error response to a request of the server that gets no answer. For every reason, the code is the one that MCP
  * defines for a request that the user rejected.
  */
 export class Refusal extends Error {
@@ -48,7 +48,7 @@ export function elicitationRequest(
 ): ServerRequest {
   const name = 'elicitation';
   let tries = 0;
-  /** Each question has its own id, so that an answer to an earlier question is not used for this question. */
+  /** Each question has its own id, so that the answer to one question is not used for a later question. */
   const ownId = () => (tries === 0 ? id : `${id}.${tries}`);
   const ask = (context: ToolContext, problem = ''): Question => ({
     id: delegatedId(context.callId, ownId()),

@@ -92,8 +92,11 @@ export interface McpOptions {
    */
   readonly sampling?: Tool;
   /**
-   * Receives the lines of the program's stderr. Also receives a line for each tool that is not offered, and for each
-   * question of the server that is refused and not shown to a person. Must not throw.
+   * Receives the lines of the program's stderr. Must not throw. Also receives these lines:
+   *
+   * - a line for each tool that is not offered because its schema is too large
+   * - a line if the server has more tools than `maxTools`
+   * - a line for each question of the server that is refused and not shown to a person
    */
   readonly log?: (line: string) => void;
 }

@@ -123,7 +123,7 @@ export function createMetrics<const Families extends MetricFamilies>(
 
   const metrics: Metrics<keyof Families & string> = {
     count(name, labels = {}, by = 1) {
-      // A counter never decreases.
+      // A counter never decreases, so a negative amount is ignored.
       if (!(by >= 0) || !Number.isFinite(by)) return;
       const series = seriesOf(familyOf(name), labels);
       if (!series.buckets) series.value += by;

@@ -62,10 +62,10 @@ export function guardedFetch(options: GuardedFetchOptions = {}): typeof globalTh
 
 /**
  * Returns a `fetch` function for the server at `address` and for the URLs that this server names. Requests to the
- * server's own host use the global `fetch` without a guard. If the server is on this machine, so do all requests to
- * this machine. All other requests use `guardedFetch`. Redirects are never followed, because the server could redirect
- * to a private address. If a request without a guard is redirected and the option `redirect` is `error`, the function
- * rejects. Otherwise, it returns the response with the redirect.
+ * server's own host use the global `fetch` without a guard. If the server is on this machine, all requests to this
+ * machine also use the global `fetch`. All other requests use `guardedFetch`. Redirects are never followed, because the
+ * server could redirect to a private address. If a request without a guard is redirected and the option `redirect` is
+ * `error`, the function rejects. Otherwise, it returns the response with the redirect.
  */
 export function fetchNamedBy(
   address: string,

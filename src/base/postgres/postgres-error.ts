@@ -54,8 +54,8 @@ function isTimeout(error: unknown): boolean {
 }
 
 /**
- * Returns whether a file that the URL names could not be read. The driver reads these files for each connection, so a
- * certificate that is being replaced is only missing for a moment.
+ * Returns whether a file that the URL names could not be read. The driver reads these files for each connection. A
+ * certificate that is being replaced is missing only for a moment, so this error has the code `unavailable`.
  */
 function isFileFailure(error: unknown): boolean {
   if (!(error instanceof Error) || !('syscall' in error)) return false;

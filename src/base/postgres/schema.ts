@@ -73,7 +73,7 @@ export async function migrate(
   schemas: readonly PostgresSchema[],
   database: string,
 ): Promise<SchemaVersion[]> {
-  // The lock ends with the transaction, so that it also works behind a pooler.
+  // This lock ends with the transaction. A lock that belongs to a connection would not work behind a pooler.
   await db.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
   const versions = await schemaVersions(db, schemas);
   checkVersions(versions, database);

@@ -50,7 +50,8 @@ const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g;
 const MAX_KEYS = 16;
 
 /**
- * Returns a new key that exists only in this process. The key is made on first use, because that takes milliseconds.
+ * Returns a new key that exists only in this process. The key is made on first use, because making it takes
+ * milliseconds.
  */
 export function temporarySigningKeys(): SigningKeys {
   let made: SigningKeys | undefined;

@@ -115,7 +115,7 @@ export function openOwnCertificate(
   if (isValid && Date.parse(stored.certificate.validTo) - now > RENEW_MS) {
     return { ...stored.pair, fingerprint: stored.certificate.fingerprint256 };
   }
-  // The needed addresses come last, so that they are not cut off.
+  // `slice` keeps the last addresses, so the needed addresses come last.
   const earlier = known.filter((host) => !needed.includes(host));
   const all = [...new Set([...earlier, ...needed])].slice(-MAX_ADDRESSES);
   const pair = makeSelfSigned(all, now);

@@ -45,8 +45,8 @@ export interface RemoteAgentProfile {
   /** The name of the agent. It must be unique among the agents of a run. */
   readonly name: string;
   /**
-   * The purpose of the agent. Other agents use it to choose an agent. Default: the description on the card, after the
-   * card was fetched.
+   * The purpose of the agent. Other agents use it to choose an agent. Default: the description on the card, or an empty
+   * text until the card was fetched.
    */
   readonly description?: string;
   /** Whether a message that follows a completed task continues that task. Default: false (it starts a new task). */
@@ -141,7 +141,7 @@ function fixed(client: AgentClient): RemoteConnection {
   return { card: client.card, open: async () => client, forget() {} };
 }
 
-/** Returns whether the remote agent refused a new message because its task has ended or no longer exists. */
+/** Returns whether the remote agent refused a new message because the message's task has ended or no longer exists. */
 function isOver(error: unknown, { fresh, taskId }: RemoteTurn): boolean {
   return (
     fresh &&

@@ -123,7 +123,8 @@ export function remoteCall(
       return client.resubscribe(taskId, options)[Symbol.asyncIterator]();
     }
     const streams = client.card.capabilities.streaming === true;
-    // The id of a new task is needed at once. Without the id, the task can be neither resumed nor canceled.
+    // A message that starts a task does not wait for the end of the turn, because the id of the task is needed at once.
+    // Without the id, the task can be neither resumed nor canceled.
     const blocking = streams ? {} : { blocking: taskId !== undefined };
     const stream = client.stream(
       { messageId, parts: [...parts] },
@@ -172,7 +173,7 @@ export function remoteCall(
     const parts = reading.whole();
     const content = { role: 'model', parts } as const;
     const { id } = piece;
-    // An agent that asks nothing is waiting for the next prompt. gemini-cli's server ends every turn in this way.
+    // gemini-cli's server ends a turn with `input-required` even if it asks nothing. It then waits for the next prompt.
     const asksNothing = isInterrupted(state) && reading.waiting?.calls.length === 0;
     if (state === 'completed' || asksNothing) {
       yield { ...keep({ content }, state), id };

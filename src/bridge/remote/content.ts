@@ -1,9 +1,10 @@
 /**
  * Assembles the content of a remote agent's turn from its stream.
  *
- * The artifacts are the answer, in the order in which they started. The message of the last status is added to the
- * answer, unless it repeats the artifacts. The messages of earlier statuses are thoughts. If there is no other content,
- * they are the answer.
+ * The artifacts are the answer, in the order in which they started. If the turn ends without a question or a failure,
+ * the message of the last status is added to the answer. The text of this message is left out if it repeats the
+ * artifacts. The messages of earlier statuses are thoughts. If there is no other content, these messages are the
+ * answer.
  *
  * Each chunk is returned when it arrives. The chunks together are the complete content, with two exceptions. The
  * remote agent may replace an artifact, and a message that was shown as a thought may become the answer. The order of
@@ -173,7 +174,8 @@ export class RemoteContent {
     // Some remote agents include their thoughts in the last message.
     const withThoughts = sections.map(({ parts }) => allText(parts));
     if (isMadeOf(text, withThoughts)) return true;
-    // Some remote agents also include the text of earlier turns. Only the length of this text is known here.
+    // Some remote agents also include the text of earlier turns. Only the length of this text is known here, so the
+    // text matches if it has the expected length and ends with the text of this turn.
     return sections.some(({ base }, at) => {
       const said = withThoughts[at]!;
       return base[0] > 0 && text.length === base[0] + said.length && text.endsWith(said);

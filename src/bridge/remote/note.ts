@@ -18,7 +18,10 @@ const RemoteNote = z.object({
   state: TaskState,
   /** The id of the last session event that the remote agent has received. */
   seen: z.string().optional(),
-  /** How much of each artifact is already in this session, or undefined if the task cannot be continued. */
+  /**
+   * How much of each artifact is already in this session. Undefined while a new task runs, and if the task cannot be
+   * continued.
+   */
   said: z.record(z.string(), SaidLength).optional(),
   /**
    * The questions that were open when the note was made. Each has our id, and the remote agent's id if the agent has

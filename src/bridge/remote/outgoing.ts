@@ -95,7 +95,7 @@ function receivedBy(
   };
 }
 
-/** Whether an agent in `branch` sees the events of `other`: one of the two encloses the other, or they are the same. */
+/** Whether an agent in `branch` sees the events of `other`: the branches are the same, or one encloses the other. */
 function sees(branch: string | undefined, other: string | undefined): boolean {
   return isWithin(branch, other) || isWithin(other, branch);
 }

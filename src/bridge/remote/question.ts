@@ -3,7 +3,7 @@
  *
  * Most remote agents ask in text. gemini-cli's server asks about calls (`callQuestions`). Parley's agents also send
  * their questions as data (../question.ts). Then each question keeps its kind, its text and its options, and all other
- * data is in `detail`. `detail` is only shown to people, because a tool of the remote agent is not one of our tools.
+ * data is in `detail`. A tool that `detail` names is a tool of the remote agent and is never called here.
  */
 import { defined, isObject, shorten, type JsonValue } from '../../base/index.ts';
 import * as z from 'zod';

@@ -156,7 +156,7 @@ export class RemoteReading {
       return { parts, progress: true };
     }
     const taken = this.#status(event.status, false);
-    // The agent asks nothing, so its last message belongs to the answer.
+    // If the agent asks nothing, its last message belongs to the answer.
     const says = isInterrupted(state) && this.waiting.calls.length === 0 && message;
     const last = says ? this.content.closing(message.parts) : taken.parts;
     return { ...taken, parts: last };

@@ -12,7 +12,7 @@ import type { Expected } from './reading.ts';
 export interface RemoteTurn extends Expected {
   /** The parts to send, or undefined if the turn follows a task that an earlier process has started. */
   readonly parts: readonly A2APart[] | undefined;
-  /** The id of the message. The ids of the remote agent's questions start with this id. */
+  /** The id of the message. The ids that this session gives to the remote agent's questions start with this id. */
   readonly messageId: string;
   /** The id of the last session event that the remote agent will have received after this turn. */
   readonly seen: string | undefined;
