@@ -98,8 +98,8 @@ function dayAxes(
 /**
  * The colours of the series of a chart. Each colour has its own pattern, so that people can tell the series apart
  * without colours and on any background. The first six colours are from the palette of Okabe and Ito. People with the
- * usual kinds of colour blindness can tell the colours of this palette apart. Its yellow and black are replaced, because
- * these two would not be visible on every background.
+ * usual kinds of colour blindness can tell the colours of this palette apart. Its yellow and black are replaced,
+ * because these two would not be visible on every background.
  */
 const COLOURS = [
   '#0072b2',
