@@ -72,8 +72,8 @@ interface SweepSetup extends Omit<LiveStoreOptions, 'named' | 'sessionId'> {
 
 /**
  * Removes old files of sessions that no longer exist. If `--retention` has a size, and the files together are larger
- * than this size, also removes the least recently used sessions. Open sessions are kept. A session whose turn has not
- * ended is kept if it changed within the last ABANDONED_MS.
+ * than this size, also removes the least recently used sessions. Keeps a session that is open, and a session whose turn
+ * has not ended if the session changed within the last ABANDONED_MS.
  */
 export async function sweepLiveStores(setup: SweepSetup): Promise<void> {
   const { environment, sessions } = setup;

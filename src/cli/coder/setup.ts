@@ -70,7 +70,7 @@ export interface CoderSetup {
   /**
    * Whether a person at a terminal runs the session. This person may choose every mode. Other clients may choose yolo
    * only if the session starts in yolo. If no model is named and there is no API key, the session uses a model on this
-   * machine, but not in the mode yolo.
+   * machine if one is available. It does not do so in the mode yolo.
    */
   readonly terminal?: boolean | undefined;
   /** Whether the agent serves a live session. If so, only tasks of live sessions are resumed after a crash. */

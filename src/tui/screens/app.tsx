@@ -135,7 +135,7 @@ function useKeys(controller: Controller): void {
   });
   useEffect(() => {
     controller.useTerminal((run) => suspendTerminal(run));
-    // At this point, Ink already reads the input.
+    // The alerts may listen to the input only after Ink has started to read it.
     controller.alerts.start();
   }, [controller, suspendTerminal]);
 }
