@@ -58,7 +58,7 @@ export function pageReply(files: string, options: PageOptions = {}): RouteReply 
       ...COMMON,
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': POLICY,
-      // The page contains the names of its files, and these names change with each version.
+      // The browser must check for a newer page. The page names its files, and other versions have other files.
       'cache-control': 'no-cache',
       vary: 'Accept',
     },

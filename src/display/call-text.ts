@@ -90,7 +90,8 @@ export function bodyOfCall({ call, decision }: CallEntry): CallBody | undefined 
     return { kind: 'live', text: live, tone: 'dim', keep: 'last' };
   }
   if (error && (error.type === 'exit_code' || error.type === 'timeout')) {
-    // The first line describes how the command ended. The reason is usually at the end of the output.
+    // The first line of the message describes how the command ended. The other lines are the output of the command. Its
+    // end usually contains the reason for the failure.
     const [end = '', ...rest] = error.message.split('\n');
     const text = rest.join('\n');
     return { kind: 'text', text, tone: 'dim', keep: 'last', summary: cleanLine(end) };

@@ -131,7 +131,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       if (options.shell && stdin.isTTY) say(SHELL_HELP);
     }
     for (const entry of state.log.finished.slice(printed)) {
-      // The terminal has already echoed the typed text.
+      // A prompt that was typed at this terminal is not printed, because the terminal has already echoed it.
       const own = entry.kind === 'prompt' && nameOf(entry.from, view) === undefined;
       const isPrinted = (own && stdin.isTTY) || entry.id === thinking;
       if (!isPrinted) write(entryLines(entry, view));
@@ -203,7 +203,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   }
 
   function take(typed: string): void {
-    // This also records that the person is present.
+    // Called only to record that the person is present.
     alerts.isReport(typed);
     if (typed.endsWith('\\')) {
       unfinished = `${unfinished}${typed.slice(0, -1)}\n`.slice(0, MAX_LINE);

@@ -87,8 +87,8 @@ async function importFile(name: string, file: string): Promise<object> {
 /** Returns the file of the error and, if known, the line. */
 function placeOf(error: unknown, name: string, file: string): string {
   const stack = error instanceof Error ? (error.stack ?? '') : '';
-  // The stack of some syntax errors starts with the file and line. For other errors, take the frame in the user's file.
-  // A syntax error in plain JavaScript has neither (see `checkedLine`).
+  // The stack of some syntax errors starts with the file and the line. The stack of most other errors has a frame in
+  // the user's file. The stack of a syntax error in plain JavaScript contains neither (see `checkedLine`).
   let [, at, line] = /^(.+):(\d+)\n/.exec(stack) ?? [];
   if (at === undefined) {
     line = stack.split(`${pathToFileURL(file).href}:`)[1]?.match(/^\d+/)?.[0];

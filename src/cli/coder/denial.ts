@@ -55,8 +55,8 @@ function isAllowed(call: ToolCall, mode: ApprovalMode, { root, rules }: DenialPo
 }
 
 /**
- * Returns the files that a patch changes. Reads them from the patch, because the details of the call contain only one
- * file, and no old path of a moved file.
+ * Returns the files that a call of `apply_patch` changes. Reads them from the patch, because the details of the call
+ * contain only one file, and no old path of a moved file.
  */
 function patchedBy({ tool_name: name, input_parameters: { patch } }: ToolCall): string[] {
   if (name !== 'apply_patch' || typeof patch !== 'string') return [];

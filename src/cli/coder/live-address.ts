@@ -90,8 +90,8 @@ export function liveTokens(given: readonly string[]): LiveToken[] {
 }
 
 /**
- * Joins the pieces of each token. The environment variable is split at all commas, although commas separate both the
- * tokens and the roles inside a token.
+ * Joins the pieces of each token. The environment variable is split at all commas, but some of these commas separate
+ * two roles inside a token.
  */
 function rejoined(given: readonly string[]): string[] {
   const found: string[] = [];
@@ -108,8 +108,8 @@ function rejoined(given: readonly string[]): string[] {
 function liveToken(text: string): LiveToken {
   const [name = '', roles = '', ...rest] = text.split(':');
   const token = rest.join(':');
-  // A name with a comma consists of two values, the first of which is incomplete. The message does not repeat the
-  // value, which may be a secret.
+  // If the name has a comma, `rejoined` has joined an incomplete value to the value after it. The message does not
+  // repeat the value, which may be a secret.
   if (name.trim() === '' || name.includes(',') || token === '') {
     throw usageError(
       '--a2a-token: the format is NAME:ROLES:TOKEN, for example phone:view,prompt:s3cret',

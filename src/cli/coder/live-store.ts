@@ -29,7 +29,7 @@ const MAX_OPENED = 50;
  * newer file or task may not have been stored yet.
  */
 const YOUNG_MS = 7 * 86_400_000;
-/** A session whose turn has not ended is removed only if the session has not changed for this time. */
+/** A session whose turn has not ended is removed to save space only if the session has not changed for this time. */
 const ABANDONED_MS = 86_400_000;
 
 interface LiveStoreOptions {
@@ -71,9 +71,9 @@ interface SweepSetup extends Omit<LiveStoreOptions, 'named' | 'sessionId'> {
 }
 
 /**
- * Removes old files of sessions that no longer exist. If `--retention` has a size, also removes the least recently used
- * sessions, so that the remaining files together are not larger than this size. Open sessions are kept. A session whose
- * turn has not ended is kept if it changed within the last ABANDONED_MS.
+ * Removes old files of sessions that no longer exist. If `--retention` has a size, and the files together are larger
+ * than this size, also removes the least recently used sessions. Keeps a session that is open, and a session whose turn
+ * has not ended if the session changed within the last ABANDONED_MS.
  */
 export async function sweepLiveStores(setup: SweepSetup): Promise<void> {
   const { environment, sessions } = setup;

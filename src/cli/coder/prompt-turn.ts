@@ -157,7 +157,7 @@ export function createPromptPrinter(format: (typeof FORMATS)[number]) {
   const printer = createFactPrinter({ answer: format === 'text', quiet: !process.stderr.isTTY });
   return {
     event(event: StreamEvent): void {
-      // The extension's events are written in the wire format of A2A 0.3.
+      // All events are printed in the wire format of A2A 0.3.
       if (format === 'stream-json') sayJson(codecOf('0.3', 'JSONRPC').encodeEvent(event));
     },
     fact: (fact: Fact) => printer.print(fact),

@@ -34,7 +34,7 @@ export interface RemoteOptions {
 interface OpenAddress {
   readonly host: string;
   readonly address: AddedAddress;
-  /** Whether it uses the self-signed certificate. */
+  /** Whether the address uses the self-signed certificate. */
   readonly own: boolean;
 }
 

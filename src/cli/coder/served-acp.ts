@@ -73,7 +73,7 @@ export function servedAcp(
     if (sessionId !== undefined && !(await sessionFor(sessions, key))) {
       throw new A2AError('taskNotFound', 'No such session');
     }
-    // A stored session keeps its MCP servers.
+    // A stored session keeps its MCP servers, so the servers that the client names now are ignored.
     const hasServers = sessionId === undefined && Object.keys(wanted.mcpServers).length > 0;
     const settings = {
       workspace_path: cwd,

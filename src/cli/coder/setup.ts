@@ -69,8 +69,8 @@ export interface CoderSetup {
   readonly shared?: boolean;
   /**
    * Whether a person at a terminal runs the session. This person may choose every mode. Other clients may choose yolo
-   * only if the session starts in yolo. If no model is named, there is no API key, and the mode is not yolo, a model on
-   * this machine is used.
+   * only if the session starts in yolo. If no model is named and there is no API key, the session uses a model on this
+   * machine if one is available. It does not do so in the mode yolo.
    */
   readonly terminal?: boolean | undefined;
   /** Whether the agent serves a live session. If so, only tasks of live sessions are resumed after a crash. */

@@ -61,7 +61,7 @@ export async function sessionFor(
   try {
     return await sessions.get(key);
   } catch (error) {
-    // No stored session has such an id.
+    // The id is invalid, so no stored session has this id.
     if (error instanceof StorageError && error.code === 'invalid') return undefined;
     throw error;
   }

@@ -67,7 +67,7 @@ export async function describe(
       places.push(...(await describe(command.actions, {}, inner)));
       continue;
     }
-    // `list|retry URL`: the first operand is one of these words.
+    // In `list|retry URL`, for example, the first operand is the word `list` or the word `retry`.
     const [first = ''] = (entry.operands ?? '').split(' ');
     const actions = first.includes('|') ? first.split('|') : [];
     places.push({

@@ -73,7 +73,7 @@ function helpOf<F extends Flags>(command: string, options: CommandOptions<F>): s
   const { operands = [], about, examples } = options;
   const flags = flagCells({ ...options.flags, help: toggle('Show this help.') });
   const variables = Object.entries(options.variables ?? {});
-  // The first column has the same width in both sections.
+  // The first column has the same width in the sections Flags and Variables.
   const rows = indented([...flags, ...variables.map(([variable, help]) => [variable, dim(help)])]);
   return [
     `${bold(command)} ${[...operands, '[flags]'].join(' ')}`,

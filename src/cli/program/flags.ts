@@ -232,7 +232,8 @@ export function publicUrl(text: string | undefined): string | undefined {
       `--public-url ${text}: use a full http or https address, for example https://agent.example`,
     );
   }
-  // The address is published in the card, and paths are appended to it.
+  // The address is published in the card, so it must not contain credentials. Paths are appended to it, so it must not
+  // contain a query or a fragment.
   if (url?.username || url?.password || /[?#]/.test(text)) {
     throw usageError(
       '--public-url: remove the user name, password, query and fragment from the address',

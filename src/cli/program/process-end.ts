@@ -37,7 +37,10 @@ export function listenForInterrupt(): void {
   });
 }
 
-/** Ends the process with an error if standard output could not be written, for example because the disk is full. */
+/**
+ * Ends the process with an error if a write to standard output has failed, for example because the disk is full. Does
+ * nothing if the reader has closed the pipe.
+ */
 export function endIfUnwritten(): void {
   if (!unwritten || systemCode(unwritten) === 'EPIPE') return;
   complain(
@@ -75,8 +78,9 @@ interface ProcessEndOptions {
 }
 
 /**
- * Calls `close` once, at the first signal or uncaught error. After that, a SIGTERM or Ctrl-C ends the process
- * immediately. Without `terminal`, an uncaught error does this, too.
+ * Calls `close` once, at the first signal or uncaught error. With `terminal`, also calls it if standard output can no
+ * longer be written. After the call, a SIGTERM or Ctrl-C ends the process immediately. Without `terminal`, a further
+ * uncaught error also ends it immediately. If `interrupts` is false, Ctrl-C has no effect here.
  */
 export function onProcessEnd(
   log: ServerLog,

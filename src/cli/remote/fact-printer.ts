@@ -76,7 +76,7 @@ function createCallLines(): (call: ToolCall) => string | undefined {
   const known = new Map<string, string>();
   return (call) => {
     const { tool_call_id: id, status, description, tool_name, error } = call;
-    // A PENDING call may wait for some time before it asks for an answer.
+    // A PENDING call may ask for an answer only after some time. So a call that asks has a state of its own here.
     const state = isAwaitingAnswer(call) ? 'asks' : status;
     if (known.get(id) === state) return undefined;
     known.set(id, state);

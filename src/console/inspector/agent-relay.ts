@@ -56,7 +56,7 @@ export interface AgentRelayOptions {
   readonly trustedOrigins?: readonly string[] | undefined;
 }
 
-/** The required fields of a card. `tryGrpc` adds the interface that it checks. */
+/** The required fields of a card, without the list of interfaces. `tryGrpc` adds a list with the checked interface. */
 const EMPTY_CARD = {
   name: 'agent',
   description: '',

@@ -9,7 +9,7 @@ const ASK_USER = 'ask_user';
 /** A person's answer to a confirmation request. */
 export interface Decision {
   readonly by: EventSource | undefined;
-  /** The name of the chosen option, or the typed answer. */
+  /** The typed answer or the name of the chosen option. If the person gave a reason, it follows the name. */
   readonly option: string;
   /** The id of the answered request. */
   readonly correlationId: string | undefined;

@@ -112,8 +112,8 @@ function followStatus(
   }
   return written(state, writer, {
     turn,
-    // The retry is over after any update that is not a message of a user: the model has answered, or the turn has
-    // ended.
+    // The retry is over after any status update that is not a message of a user: the model has answered, or the turn
+    // has ended.
     ...(event.status.message?.role !== 'user' && { retry: undefined }),
     ...(about && about.model !== '' && { model: about.model }),
     ...(about?.approval !== undefined && { approval: about.approval }),

@@ -93,7 +93,7 @@ function visibleEnds(before: string, after: string): readonly [string, string] {
 }
 
 interface LargeChange {
-  /** The server's diff if `kind` is `diff`, otherwise the whole new content. */
+  /** The server's diff if `kind` is `diff`, otherwise the new content. */
   readonly text: string;
   readonly kind: 'diff' | 'content';
   /** Other changes, such as a new mode of the file. Empty if `kind` is `diff`, because the diff contains them. */

@@ -2,8 +2,8 @@
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
 /**
- * Returns a time in the time zone of this machine: `14:03`, `yesterday 14:03`, `12 Nov 14:03`. For a time in another
- * year, returns the date without the time of day.
+ * Returns a time in the time zone of this machine: `14:03` for today, `yesterday 14:03`, `12 Nov 14:03` for any other
+ * day of this year, and `12 Nov 2024` for other years.
  */
 export function localTime(at: number, now = Date.now()): string {
   const [then, today] = [new Date(at), new Date(now)];

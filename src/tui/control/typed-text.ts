@@ -120,7 +120,7 @@ export class TypedText {
     const commands = await this.#options.completions.commands();
     const problem = unknownCommand(text, commands);
     if (problem === undefined) {
-      // The session does not know the commands of the terminal, such as /quit.
+      // `//quit` is sent as `/quit`, because /quit is a command of this terminal and not of the session.
       await host.session.prompt(unescapedCommand(text, await host.session.commands()));
       return;
     }

@@ -131,7 +131,7 @@ export function composerKey(composer: Composer, key: KeyPress): ComposerStep | u
 function enter(composer: Composer, key: KeyPress): ComposerStep {
   const { buffer, past } = composer;
   if (key.shift || key.alt || key.ctrl) return { composer: typed(composer, '\n') };
-  // A trailing backslash continues the prompt on a new line.
+  // Enter after a backslash replaces the backslash with a line break.
   if (buffer.text.slice(0, buffer.cursor).endsWith('\\')) {
     return { composer: edited(composer, replace(buffer, buffer.cursor - 1, buffer.cursor, '\n')) };
   }

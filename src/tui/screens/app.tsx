@@ -93,8 +93,9 @@ export function AppScreen({ controller, theme, options, clear }: AppScreenProps)
 }
 
 /**
- * Clears the screen before the history is printed again: on Ctrl-L, and after the terminal was resized. A terminal that
- * becomes narrower wraps the lines of the frame, and parts of them would stay on the screen.
+ * Clears the screen whenever the history is printed again, for example on Ctrl-L. Prints the history again after the
+ * terminal was resized. Without this, a terminal that becomes narrower would wrap the lines of the drawn frame, and
+ * parts of them would stay on the screen.
  */
 function useRedraw(controller: Controller, clear: (() => void) | undefined): void {
   const { stdout } = useStdout();
@@ -134,7 +135,7 @@ function useKeys(controller: Controller): void {
   });
   useEffect(() => {
     controller.useTerminal((run) => suspendTerminal(run));
-    // At this point, Ink already reads the input.
+    // The alerts may listen to the input only after Ink has started to read it.
     controller.alerts.start();
   }, [controller, suspendTerminal]);
 }

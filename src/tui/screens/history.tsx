@@ -29,7 +29,7 @@ export const History = memo(
     const [skipped] = useState(() =>
       redrawn ? aboveScreen(entries, view) : Math.max(0, entries.length - MAX_PAST),
     );
-    // The head and the entries above the screen stay in the scrollback of the terminal.
+    // The head and the entries above the screen are not printed again, because they stay in the terminal's scrollback.
     const hasHead = !redrawn || skipped === 0;
     const items = useMemo(
       () => [...(hasHead ? ['head' as const] : []), ...entries.slice(skipped)],

@@ -112,8 +112,8 @@ const GAP = 2;
 const NARROWEST = 6;
 
 /**
- * Renders a table. If all columns fit, they are as wide as their content. Otherwise, they share the width. In a very
- * narrow terminal, each row is rendered as a list.
+ * Renders a table. If all columns fit, they are as wide as their content. Otherwise, they share the width. If this
+ * would make them too narrow, each row is rendered as a list.
  */
 function table({ header, rows, align }: Tokens.Table, width: number): StyledLine[] {
   const cells = [header, ...rows].map((row) => row.map(({ tokens }) => inline(tokens, {})));

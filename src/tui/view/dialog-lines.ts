@@ -38,7 +38,7 @@ export interface DrawnDialog {
 const EDGES = 2;
 /** Minimum number of rows of a dialog: the edges, two rows of the request, and two options. */
 const MIN_ROWS = EDGES + 4;
-/** Minimum number of rows for a blank row before the options, if the request is shortened. */
+/** A dialog with a shortened request has a blank row before the options only if at least this many rows are free. */
 const ROOMY = 12;
 
 /** Returns the lines, and the drawn dialog, which is undefined if the dialog is too small to show the request. */

@@ -98,7 +98,7 @@ function thoughtLines({ thought, done }: ThoughtEntry, { width, plain }: View): 
     line('  '),
   );
   const text = thought.description.trim();
-  // The subject may be the first line of the text.
+  // If the text consists only of the subject, it is not drawn again.
   const isMore = text !== thought.subject.trim();
   if (done || !isMore || text === '') return head;
   const lines = cut(wrapText(text, width - 4, 'faint'), MAX_THOUGHT_LINES, 'last');

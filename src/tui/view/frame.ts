@@ -85,7 +85,7 @@ export function frame(options: FrameOptions): ScreenFrame {
   const room = Math.max(0, height - fixed - space.length);
   const { lines: over, scroll, drawn } = view ? overlay(ui, view, room) : {};
   const rest = room - (over?.length ?? 0);
-  // The dialog already shows the call that it asks about.
+  // The dialog already shows the call that it asks about, so the open entries are drawn without this call.
   const shown = over ? asking(ui)[0] : undefined;
   const open = state.log.open.filter((entry) => entry !== shown);
   const live = view && rest >= MIN_LIVE_ROWS ? liveLines(open, view, rest) : [];

@@ -41,7 +41,7 @@ export function menuLines(
   const lines = choices.flatMap((_, index) => drawn(index, (words) => wrap(words, inner)));
   if (lines.length <= maxRows) return lines;
   const full = selected < 0 ? [] : drawn(selected, (words) => wrap(words, inner));
-  // One row is left for the pinned option.
+  // The selected option is drawn in full only if this leaves a row for the pinned option.
   const isFull = full.length > 1 && full.length < maxRows;
   const room = Math.max(1, isFull ? maxRows - full.length + 1 : maxRows);
   return visibleChoices(choices.length, selected, room, pinned).flatMap((index) =>

@@ -20,7 +20,7 @@ interface ChartProps {
 
 export interface ChartPlan {
   readonly days: readonly string[];
-  /** The range of the days, as indexes. */
+  /** The range of the horizontal axis. The position of a day on this axis is its index in `days`. */
   readonly x: uPlot.Range.MinMax;
   readonly y: uPlot.Range.MinMax | uPlot.Range.Function;
   readonly format: (value: number) => string;
@@ -97,9 +97,9 @@ function dayAxes(
 
 /**
  * The colours of the series of a chart. Each colour has its own pattern, so that people can tell the series apart
- * without colours and on any background. The first six colours are those of Okabe and Ito, which people with the usual
- * kinds of colour blindness can tell apart. Their yellow and black are replaced, because these two would not be visible
- * on every background.
+ * without colours and on any background. The first six colours are from the palette of Okabe and Ito. People with the
+ * usual kinds of colour blindness can tell the colours of this palette apart. Its yellow and black are replaced,
+ * because these two would not be visible on every background.
  */
 const COLOURS = [
   '#0072b2',

@@ -116,7 +116,7 @@ export function lastDays(count: number, now = Date.now()) {
   return { from: utcDay(now - (count - 1) * DAY_MS), to: utcDay(now) };
 }
 
-/** Returns all days from the first to the last, so that the chart also has the days without usage. At most 400 days. */
+/** Returns the days from `from` to `to`, but at most 400. The chart needs all of them, also the days without usage. */
 export function daysBetween(from: string, to: string): string[] {
   const days: string[] = [];
   const last = Date.parse(to);

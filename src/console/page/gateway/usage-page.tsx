@@ -115,7 +115,7 @@ interface WorkspaceProps {
   readonly onChange: (value: string) => void;
 }
 
-/** Lets operators choose a workspace: their own, or one with usage in the last MAX_DAYS days. */
+/** Lets operators choose their own workspace, a workspace with usage in the last MAX_DAYS days, or all workspaces. */
 function WorkspaceChoice({ server, own, value, onChange }: WorkspaceProps) {
   const found = useLoaded(
     (signal) => loadUsage(server, { ...lastDays(MAX_DAYS), by: 'workspace' }, signal),

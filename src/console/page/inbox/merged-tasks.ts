@@ -26,7 +26,7 @@ export interface InboxTask {
 export interface TaskFilter {
   readonly agents: readonly string[];
   readonly contextId: string | undefined;
-  /** Only tasks whose state has changed since this time are listed. */
+  /** Only tasks whose status has changed since this time are listed. */
   readonly since: string | undefined;
 }
 
@@ -108,8 +108,8 @@ const Inbox = z.object({
 });
 
 /**
- * Counts the tasks of each agent by state. This takes one request to a gateway, or one request for each state to an
- * agent.
+ * Counts the tasks of each agent by state. A gateway returns all counts in one response. If the server is an agent,
+ * this function sends one request for each state.
  */
 export async function countTasks(
   server: Server,
@@ -161,7 +161,8 @@ export async function markOfTasks(
     const { items } = await readInbox(server, filter, {}, signal);
     return JSON.stringify(items);
   }
-  // A list of all states starts with the task that has changed last.
+  // This list contains the tasks of all states and starts with the task that changed last. So the first task and the
+  // number of tasks show whether there was a change.
   const of = { agent: '', state: undefined, next: '' };
   const { tasks, totalSize } = await list(server, filter, of, { pageSize: 1, signal });
   const [newest] = tasks;

@@ -21,7 +21,7 @@ export interface CallInput {
   readonly text: string;
   readonly taskId: string;
   readonly contextId: string;
-  /** For `replay`: the id of the last event that the person has. If empty, the agent sends only new events. */
+  /** For `replay`: the id of the last event that the person has. If empty, the call asks for no earlier events. */
   readonly after: string;
 }
 
@@ -71,7 +71,7 @@ export class TriedCall {
         return this.#see(await service.cancelTask({ id: taskId }, options));
       default: {
         const seq = seqOf(after);
-        // The event ids of other servers are not always numbers. Such an id is sent as the header Last-Event-ID.
+        // Other servers may have event ids that are not numbers. These ids are sent in the header Last-Event-ID.
         const call =
           after === '' || seq !== undefined
             ? options

@@ -28,7 +28,7 @@ export function isSecretName(name: string): boolean {
   return SECRET.test(name);
 }
 
-/** A header. The value is undefined if it is secret. */
+/** A header. The value is undefined if it is secret, or if the page does not know it. */
 export type ShownHeader = readonly [name: string, value: string | undefined];
 
 export interface RecordedEvent extends SseEvent {

@@ -16,7 +16,7 @@ import { bound, PageButton, Form, TextField, VERBATIM } from '../parts/controls.
 const MAX_CALLS = 5;
 
 export function TryView({ inspection }: { readonly inspection: Inspection }) {
-  // A browser cannot use gRPC.
+  // Interfaces over gRPC are left out, because a browser cannot use gRPC.
   const all = inspection.card?.card.supportedInterfaces ?? [];
   const offers = all.filter((offer) => !isGrpc(offer));
   const chosen = useSignal(0);

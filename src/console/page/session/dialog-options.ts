@@ -21,8 +21,7 @@ export function lookOf({ id }: ConfirmationOption): string {
 
 /**
  * Returns the key from 1 to 9 that chooses the option, or undefined if the option has no key. The keys follow the
- * order of `options`, as in the terminal, so that a number means the same option on every display. The button shows its
- * key.
+ * order of `options`, as in the terminal, so that a number means the same option on every display.
  */
 export function shortcutOf(
   options: readonly ConfirmationOption[],

@@ -1,6 +1,7 @@
 /**
- * Draws the entries of the transcript, with the files and the data of messages. A peer chooses the content, so the page
- * never opens a file. The person can only save it, with a media type that browsers do not open.
+ * Draws the entries of the transcript, with the files and the data of messages. A peer chooses the content of a file,
+ * so the page never opens the file. The person can only save it, with a media type that browsers do not open. If a
+ * message contains only the URI of a file, the page shows a link.
  */
 import { useMemo } from 'preact/hooks';
 import { PageButton } from '../parts/controls.tsx';
@@ -43,7 +44,7 @@ interface Props {
 
 export function EntryView({ entry, company }: Props) {
   const { self, clients, unnamed } = company;
-  // Finished entries never change, so their elements are made once.
+  // Finished entries never change. Their elements are made again only if one of the other values changes.
   return useMemo(() => draw(entry, { self, clients, unnamed }), [entry, self, clients, unnamed]);
 }
 

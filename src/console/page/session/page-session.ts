@@ -94,9 +94,12 @@ export class PageSession {
   }
 
   /**
-   * Sends the text of the prompt field. In a session without a queue, throws A2AError while a turn runs. In such a
-   * session, the agent takes a text as the answer to all its waiting calls, but the dialog shows only one of them. So
-   * also throws A2AError while several calls wait, or if the text cannot answer the only waiting call.
+   * Sends the text of the prompt field. In a session without a queue, throws A2AError in these cases:
+   *
+   * - A turn is running.
+   * - Several calls wait for an answer. The agent would take the text as the answer to all of them, but the dialog
+   *   shows only one of them.
+   * - One call waits for an answer, and the text cannot answer this call.
    */
   async prompt(text: string): Promise<void> {
     const [entry, ...others] = HAS_QUEUE ? [] : waitingCalls(this.#latest);

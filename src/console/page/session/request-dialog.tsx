@@ -72,7 +72,7 @@ function Request({ store, entry, others }: RequestProps) {
       timer = setTimeout(() => setReady(true), OPENING_MS);
     };
     wait();
-    // A person who is typing, here or in another field, may not have seen the dialog yet.
+    // Each key press starts the wait again, because a person who is typing may not have seen the dialog yet.
     addEventListener('keydown', wait, { capture: true });
     return () => {
       clearTimeout(timer);

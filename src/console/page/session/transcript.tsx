@@ -130,7 +130,8 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
     }
   });
 
-  // The height of the box changes when the keyboard of a phone appears, or when a dialog opens.
+  // Keeps the newest entry in view when the height of the box changes, for example when a dialog opens or the keyboard
+  // of a phone appears.
   useLayoutEffect(() => {
     const { current } = box;
     if (!current) return undefined;
@@ -185,7 +186,7 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
           </article>
         ))}
       </div>
-      {/* The buttons are outside of the scrolled box. Scrolling up to a button in the box would move the window. */}
+      {/* The buttons are outside of the box, because scrolling up to a button inside it would move the window. */}
       {away.value && start > 0 ? (
         <PageButton class="jump start" onClick={toStart}>
           ↑ Go to the start

@@ -62,7 +62,10 @@ export class OpenTask {
     return this.past.entries.at(-1)?.seq ?? 0;
   }
 
-  /** Reads the log and the stream of the task until `close`. After an error, tries again. Must be called only once. */
+  /**
+   * Reads the log and the stream of the task until `close`, or until the server refuses the key. After any other error,
+   * tries again. Must be called only once.
+   */
   async follow(): Promise<void> {
     const { signal: stopped } = this.#stop;
     while (!stopped.aborted) {

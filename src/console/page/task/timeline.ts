@@ -63,7 +63,7 @@ export function timelineOf(
   for (const { event } of entries) {
     if (event.kind === 'artifact-update') continue;
     const time = Date.parse(event.status.timestamp ?? '');
-    // The clock may have been set back, but the order of the log is always right.
+    // The order of the log is always right, but the clock may have been set back. So an earlier time is ignored.
     if (!Number.isNaN(time)) at = Math.max(at, time);
     if (at === 0) continue;
     from ??= at;
