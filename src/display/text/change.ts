@@ -113,6 +113,11 @@ export function largeChange({ formatted_diff: diff = '', new_content }: FileDiff
     : { text: diff, kind: 'diff', notes: [], complete: whole && !leavesOut(diff) };
 }
 
+/** Returns the line above the new content of a file. `complete` is false if a part of the content is left out. */
+export function contentNote(complete: boolean): string {
+  return `${complete ? 'The whole new content' : 'The new content'}, which replaces the old content:`;
+}
+
 /** Returns the lines of a change that is shown without a comparison. */
 function formatted(diff: FileDiff): FileChange {
   const { text, kind, notes, complete } = largeChange(diff);
@@ -122,8 +127,8 @@ function formatted(diff: FileDiff): FileChange {
     return { added, removed, complete, lines: all.map((each) => ({ kind: 'patch', text: each })) };
   }
   const all = reveals(text).replace(/\n$/, '').split('\n');
-  const note = 'The whole new content, which replaces the old content:';
-  const lines: ChangedLine[] = [...notes.map(revealed), { kind: 'note', text: note }];
+  const note = { kind: 'note', text: contentNote(complete) } as const;
+  const lines: ChangedLine[] = [...notes.map(revealed), note];
   for (const each of all) lines.push({ kind: 'patch', text: `+${each}` });
   return { added: all.length, removed: 0, complete, lines };
 }

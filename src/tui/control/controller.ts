@@ -183,7 +183,8 @@ export class Controller implements TextHost {
     const composer = pasted(this.#ui.composer, plain);
     if (!composer) {
       const advice = 'Save it in a file, and mention the file with @.';
-      this.notice('error', `The pasted text is too long (${plain.length} characters). ${advice}`);
+      const why = `The pasted text (${plain.length} characters) does not fit into this message.`;
+      this.notice('error', `${why} ${advice}`);
       return;
     }
     this.#typing();

@@ -5,7 +5,13 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { clean, reveals, type StyledLine } from '../../../display/index.ts';
-import { changeOf, highlight, largeChange, patchLine } from '../../../display/text/index.ts';
+import {
+  changeOf,
+  contentNote,
+  highlight,
+  largeChange,
+  patchLine,
+} from '../../../display/text/index.ts';
 import type { FileDiff } from '../../../protocol/development-tool/index.ts';
 import { PageButton } from '../parts/controls.tsx';
 import { MAX_ROW, rowEnd } from './long-text.ts';
@@ -122,11 +128,7 @@ export function ChangeView({ diff, first }: { readonly diff: FileDiff; readonly 
       {notes.map((note) => (
         <p>{reveals(note)}</p>
       ))}
-      {kind === 'content' ? (
-        <p class="dim">
-          {complete ? 'The whole new content' : 'The new content'}, which replaces the old content:
-        </p>
-      ) : null}
+      {kind === 'content' ? <p class="dim">{contentNote(complete)}</p> : null}
       <LongText text={text} first={first} safe="reveal" patch={kind === 'diff'} />
     </>
   );
