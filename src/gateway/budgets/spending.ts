@@ -1,6 +1,6 @@
 /**
- * Enforces budgets in tokens and money. Before a call, its prompt and its longest possible answer are reserved. After
- * the call, the actual usage replaces the reservation.
+ * Enforces budgets in tokens and money. Before a call, tokens and money for its prompt and its longest possible answer
+ * are reserved. After the call, the actual usage replaces the reservation.
  *
  *   const prompt = () => promptOf(target, request, relay);
  *   const reservation = await spending.reserve({ caller, model, pricing, prompt });

@@ -37,7 +37,7 @@ export function chatRelay(body: ChatBody): Relay {
       ...limitOf(body, maxOutputTokens),
       // The usage is needed for the budgets, even if the client does not request it.
       ...(stream && { stream_options: { ...options, include_usage: true } }),
-      // `service_tier` is removed, because a tier may cost more than the price on the model card.
+      // `service_tier` is removed, because a tier may cost more than the price that the gateway counts.
       service_tier: undefined,
     }),
     // Inside a JSON string, the quotation marks would be escaped. So the pattern does not match the text of the answer,
