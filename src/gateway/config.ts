@@ -62,7 +62,7 @@ const Limits = z
       'Maximum number of bytes in transit: of requests that are being received, and of answers that clients have not read. Further requests get 503. Default: 512 MB',
     ),
     maxPendingBytesPerClient: bytes.describe(
-      'The same for one workspace. Further requests get 429. Default: a quarter of maxPendingBytes',
+      'The same as maxPendingBytes, for one workspace. Further requests get 429. Default: a quarter of maxPendingBytes',
     ),
     requestTimeoutMs: milliseconds.describe('Timeout for receiving a request. Default: 60 seconds'),
     stallMs: milliseconds.describe(

@@ -93,7 +93,7 @@ export interface GatewayOptions {
   readonly grpcPort?: ServeOptions['grpcPort'];
   /** The keys that sign webhooks and agent cards. Default: a new key for this process, which signs only webhooks. */
   readonly signing?: SigningKeys;
-  /** Private networks that webhooks and agents may be in, in CIDR notation. */
+  /** Private networks that webhooks and registered agents may be in, in CIDR notation. */
   readonly allowNetworks?: readonly string[];
   /** Retention of finished tasks. Default: `tasks` in the configuration. */
   readonly retention?: Retention | undefined;

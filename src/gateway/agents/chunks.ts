@@ -10,8 +10,8 @@ import type { StreamEvent, TaskArtifactUpdateEvent } from '../../protocol/index.
 
 const TEXT = '"text":"';
 /**
- * Matches a second member `text`, or an escape that may hide such a member. If an object has two members with the same
- * name, a JSON parser uses the last one.
+ * Matches a second member `text`, or an escape that may hide such a member. The JSON of a chunk that matches is not
+ * stored: of two members with the same name, a JSON parser uses the last one, which may be the other `text`.
  */
 const ELSEWHERE = /"text"\s*:|\\u/;
 

@@ -14,7 +14,7 @@ export interface AgentRoute {
    * Checks the addresses of gRPC connections. Undefined for a trusted agent. The dispatcher checks HTTP connections.
    */
   readonly guard: NetworkGuard | undefined;
-  /** Is aborted when the dialler is closed. */
+  /** Aborted when the dialler is closed. */
   readonly signal: AbortSignal;
 }
 

@@ -83,7 +83,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
   #length = 0;
   /** True if the last chunk may have ended in the middle of a character. */
   #cut = false;
-  /** True if the last parsed text ended with a complete event, so that the parser holds no partial event. */
+  /** True if the last parsed text ended with a complete event. The parser then holds no partial event. */
   #between = false;
   #reader: ItemReader | undefined;
   /** Settles when the reader has got all items, wants no more, or has failed. */
@@ -145,7 +145,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
     this.#reader = reader;
     const read = Promise.withResolvers<void>();
     this.#read = read;
-    // This call may already settle `read` and clear `#read`.
+    // This call may already settle the promise and clear `#read`, so the variable `read` is needed below.
     this.more();
     return read.promise;
   }

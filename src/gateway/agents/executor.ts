@@ -251,8 +251,9 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       signal.removeEventListener('abort', onAbort);
       running.remoteTask.resolve(undefined);
       if (runs.get(task.id) === running) runs.delete(task.id);
-      // The call of a resumed task was made by an earlier process. If the gateway shuts down before the call has ended,
-      // the next process continues the call and counts it, even if the agent has already reported usage.
+      // An earlier process made the call of a resumed task. If the gateway shuts down before the remote task has
+      // settled, the call is not counted here, even if the agent has already reported usage: the next process continues
+      // the call and counts it.
       const made = running.sent || context.resumed;
       const hasFailed = outcome !== 'ok' && outcome !== 'canceled';
       const isLeft = made && signal.aborted && !running.canceled && !hasEnded;

@@ -1,7 +1,7 @@
 /**
  * Converts an agent's card to the profile that the gateway shows. The profile has only some fields of the card, each
- * with a maximum length. Fields such as addresses and security schemes are left out. They apply to the agent's own
- * endpoint, but callers use the gateway's endpoint.
+ * with a maximum length. Fields such as addresses and security schemes are left out, because they apply to the agent's
+ * own endpoint, and callers use the gateway's endpoint.
  */
 import { literalAddress, networkGuard } from '../../base/net/index.ts';
 import type { AgentCard, AgentExtension, AgentSkill } from '../../protocol/index.ts';

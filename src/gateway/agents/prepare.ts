@@ -83,7 +83,8 @@ export function createPrepare(links: TaskLinks, outgoing: Outgoing) {
     signal: AbortSignal,
     callFor: (sender: Sender) => MessageCall,
   ): Promise<Prepared> {
-    // A resumed task can wait a few seconds for its agent, so a failed connection is retried. A new task fails at once.
+    // A resumed task can wait a few seconds for its agent, so a failed connection is retried. A task that was not
+    // interrupted fails at once.
     const connected = await retrying(async () => agent.connect(), signal);
     const sender = before ?? senderOf(context, agent, connected.extensions, before);
     const call = callFor(sender);

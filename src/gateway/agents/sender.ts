@@ -15,8 +15,8 @@ import { HeaderValue } from './config.ts';
 import type { RemoteAgent } from './remote.ts';
 
 /**
- * Limits of the accepted output modes and of the metadata of a request, as JSON. They are low because both are stored
- * for three months, possibly longer than the task.
+ * Limits of the accepted output modes, and of the length of a request's metadata as JSON. The limits are low, because
+ * the modes and the metadata are stored for three months, possibly longer than the task.
  */
 const MAX_MODES = 100;
 const MAX_MODE_CHARS = 256;

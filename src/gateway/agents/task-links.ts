@@ -30,7 +30,10 @@ export interface Link {
   readonly remoteTaskId: string | undefined;
   readonly remoteContextId: string | undefined;
   readonly sender: Sender;
-  /** Whether the task has ended. For an ended task without a remote task, only the ids of the contexts are needed. */
+  /**
+   * Whether the task has ended. If the agent answered with a message instead of a task, only the ids of the contexts
+   * are needed afterwards.
+   */
   readonly isOver?: boolean;
 }
 

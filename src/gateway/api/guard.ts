@@ -1,7 +1,7 @@
 /**
- * Checks that the caller has the scope that an operation of the protocol needs, and hides the secrets of webhooks. All
- * keys of a workspace may read its tasks. If the secrets were not hidden, a key could read the webhook secrets of
- * another key.
+ * Checks that the caller has the scope that an operation of the protocol needs, and hides the secrets of webhooks. A
+ * key may also read the tasks that other keys of its workspace have started. If the secrets were not hidden, it could
+ * read the webhook secrets of these keys.
  */
 import { A2AError } from '../../protocol/index.ts';
 import {
@@ -21,7 +21,7 @@ export const checkScope: CheckAccess = ({ access, on }, _params, call) => {
     if (!isAgent) return;
     throw new A2AError('unsupportedOperation', 'This agent has no extended card');
   }
-  // At an agent's own endpoint, all operations need the same scope.
+  // At an agent's own endpoint, reading and changing tasks need the same scope.
   caller.need(isAgent ? 'agents:use' : access === 'read' ? 'tasks:read' : 'tasks:write');
 };
 

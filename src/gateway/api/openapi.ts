@@ -22,7 +22,10 @@ export const ErrorBody = z.object({
   error: z.string().describe('The error message, in one line.'),
 });
 
-/** Descriptions of the errors that are derived from a route's fields. A route's own description takes precedence. */
+/**
+ * Descriptions of the errors of the A2A endpoints, and of the errors that are derived from a route's fields. A route's
+ * own description takes precedence.
+ */
 const FAILURES = {
   400: 'The request is invalid. The error contains the name of the invalid field.',
   401: 'The key is missing or invalid.',

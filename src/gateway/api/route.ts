@@ -47,7 +47,9 @@ interface Answer {
   readonly schema?: z.ZodType;
   /** The content type, if it is not JSON. */
   readonly contentType?: string;
-  /** True if the client can request server-sent events instead, with a field of the body. */
+  /**
+   * True if the client can request server-sent events instead, with a field of the body or a parameter of the query.
+   */
   readonly alsoEvents?: boolean;
 }
 

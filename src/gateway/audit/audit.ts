@@ -34,7 +34,7 @@ export interface AuditEntry {
   readonly actor: string;
   /** Name of the action, for example `key.create`, `card.update` or `agent.delete`. */
   readonly action: string;
-  /** The id of the changed object. */
+  /** The id of the changed key or model card, or the name of the changed agent. */
   readonly subject: string;
   /** Details of the change. They never contain a secret. */
   readonly detail?: Readonly<Record<string, unknown>>;

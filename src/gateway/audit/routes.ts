@@ -19,7 +19,9 @@ const AuditQuery = z.object({
   action: NameFilter.describe(
     'Only this action, such as `key.create`, or all actions that begin with this word, such as `key`',
   ),
-  subject: NameFilter.describe('Only changes of the key, model card or agent with this id'),
+  subject: NameFilter.describe(
+    'Only changes of the key or model card with this id, or of the agent with this name',
+  ),
   from: Day.optional().describe('The first day, in UTC'),
   to: Day.optional().describe('The last day, in UTC'),
 });

@@ -43,8 +43,8 @@ export interface PlannedCall extends CallOrigin {
   /** Counts the tokens of the prompt. Only called if there is a budget. */
   readonly prompt: () => number;
   /**
-   * Maximum number of tokens in the answer, according to the request and the model card. Undefined if neither sets a
-   * maximum. Zero for embeddings and for calls to agents.
+   * Maximum number of tokens in the answer, according to the request and the limits of the model. Undefined if neither
+   * sets a maximum. Zero for embeddings and for calls to agents.
    */
   readonly maxOutputTokens?: number | undefined;
   /** The cost of a call that has no price per token. */

@@ -9,7 +9,7 @@ import type { Budget, Period } from './budget.ts';
 /** Number of tokens in a small answer. */
 export const SMALL_ANSWER = 16;
 /**
- * Numbers of tokens to reserve for an answer if neither the request nor the model card limits it. If there is room for
+ * Numbers of tokens to reserve for an answer if neither the request nor the model limits it. If there is room for
  * LONGEST_ANSWER, it is reserved, and the request is sent without a limit. Otherwise the request is sent with a limit
  * of at most USUAL_ANSWER, which most models accept.
  */

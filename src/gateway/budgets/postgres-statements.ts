@@ -51,9 +51,11 @@ export const BUDGET_SQL = {
     UPDATE reservations SET owner = $owner, left_at = NULL
     WHERE workspace = $workspace AND task_id = $task AND agent <> '' AND owner <> $owner AND NOT recovered RETURNING *`),
   /**
-   * Marks the reservations whose nodes are gone. `left` returns the marked reservations and the expired reservations.
-   * But `left` returns a marked reservation for a call to an agent only `$adopt` seconds after it was marked. Until
-   * then, `adopt` can take over this reservation.
+   * `markLeft` marks the reservations whose nodes are gone. `left` returns these reservations:
+   * - the expired ones;
+   * - the marked ones for calls to models;
+   * - the marked ones for calls to agents, from `$adopt` seconds after the mark. Until then, `adopt` can take them
+   *   over.
    */
   markLeft: statement(`
     UPDATE reservations SET left_at = clock_timestamp() WHERE id IN (

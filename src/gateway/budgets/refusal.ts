@@ -65,7 +65,10 @@ function advice(limit: Limit, need: Need, mayBeShorter: boolean): string {
   return new Intl.ListFormat('en', { type: 'disjunction' }).format(ways);
 }
 
-/** Returns whether the request fits into the whole budget. If not, it does not help to wait for the next period. */
+/**
+ * Returns whether an unused budget has room for the prompt and a small answer. If not, it does not help to wait for the
+ * next period.
+ */
 function fitsWhole({ tokens = Infinity, nanos = Infinity, currency }: Limit, need: Need): boolean {
   const answer = smallestAnswer(need);
   if (tokens < need.inputTokens + answer) return false;
@@ -73,7 +76,7 @@ function fitsWhole({ tokens = Infinity, nanos = Infinity, currency }: Limit, nee
 }
 
 function money(nanos: number, currency: string): string {
-  // Without an exponent, and without zeros at the end.
+  // The number has no exponent, and no zeros at its end.
   const amount = (nanos / NANOS).toFixed(9).replace(/\.?0+$/, '');
   return `${amount} ${currency}`;
 }

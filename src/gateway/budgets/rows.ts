@@ -168,7 +168,7 @@ export function endedUse({ id, booking }: Settlement, row: Row | undefined): Boo
  * negative if the estimate was too high.
  */
 function restOf(used: Booking, counted: Booking): Booking {
-  // A call that cost nothing has no currency.
+  // A call that cost nothing may have no currency.
   const currency = used.nanos === 0 ? counted.currency : used.currency;
   return {
     ...used,

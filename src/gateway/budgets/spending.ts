@@ -1,6 +1,6 @@
 /**
- * Enforces budgets in tokens and money. Before a call, its prompt and its longest possible answer are reserved. After
- * the call, the actual usage replaces the reservation.
+ * Enforces budgets in tokens and money. Before a call, tokens and money for its prompt and its longest possible answer
+ * are reserved. After the call, the actual usage replaces the reservation.
  *
  *   const prompt = () => promptOf(target, request, relay);
  *   const reservation = await spending.reserve({ caller, model, pricing, prompt });
@@ -51,8 +51,8 @@ const TASK_DAYS_KEPT = 31;
  */
 const MAX_CALL_MS = DAY_MS;
 /**
- * Interval between two searches for reservations of dead processes, in milliseconds. Reservations for calls to agents
- * are kept for a minute, so that a resumed task can take them over (`resume`).
+ * Interval between two searches for reservations of dead processes, in milliseconds. A search ends these reservations.
+ * Those for calls to agents are ended only after a minute, so that a resumed task can take them over (`resume`).
  */
 const RECOVER_MS = 10_000;
 /**

@@ -46,8 +46,8 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
   /** Id of this process, which is the owner of its reservations. */
   const owner = randomUUID();
   /**
-   * Until this time, resumed tasks can take over the reservations that the previous process made for their calls to
-   * agents.
+   * Until this time, `recover` keeps the reservations that earlier processes made for calls to agents, so that resumed
+   * tasks can take them over.
    */
   let adoptsUntil: number | undefined;
 

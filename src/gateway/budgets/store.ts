@@ -92,11 +92,13 @@ export interface BudgetStore {
    */
   adopt(workspace: string, taskId: string): MaybePromise<ReservedCall | undefined>;
   /**
-   * Ends three kinds of reservations: reservations of processes that are gone, expired reservations, and reservations
-   * that may have been stored although `reserve` failed. For the first two kinds, counts the prompts and the parts of
-   * the answers that had arrived. If a process is gone, its reservations for calls to agents are kept for a minute, so
-   * that `adopt` can take them over. Returns the number of ended reservations. This number includes every reservation
-   * of the third kind, even if it was not stored.
+   * Ends three kinds of reservations:
+   * - reservations of processes that are gone. Those for calls to agents are kept for a minute, so that `adopt` can
+   *   take them over;
+   * - expired reservations;
+   * - reservations that may have been stored although `reserve` failed.
+   * For the first two kinds, counts the prompts and the parts of the answers that had arrived. Returns the number of
+   * ended reservations. This number includes every reservation of the third kind, even if it was not stored.
    */
   recover(now: number): MaybePromise<number>;
   /** Returns the budget's counter in the current period. */
@@ -105,7 +107,8 @@ export interface BudgetStore {
   usage(workspace: string | undefined, query: UsageQuery): MaybePromise<UsagePage>;
   /**
    * Merges the rows of days before `month` into rows of months, and deletes the counters that were last used before
-   * `month`. Deletes the rows and counters of tasks, and the ended reservations, that are older than `taskDay`.
+   * `month` and have no reserved amount. Deletes the rows of tasks, the counters of tasks, and the reservations ended
+   * by `recover`, if they are older than `taskDay`.
    */
   fold(before: { readonly month: string; readonly taskDay: string }): MaybePromise<void>;
 }

@@ -41,8 +41,8 @@ export async function listSubjectBudgets(
   if (missing > 0 && hasBudgetOfOthers(config, workspace)) {
     const skipped = Math.max(0, offset - named.length);
     const known = new Set(named);
-    // Each named subject may be among the subjects that have used something. The filter removes it, so more rows are
-    // read.
+    // The filter below removes the named subjects that have used something. So as many additional rows are read as
+    // there are named subjects.
     const count = named.length + skipped + missing;
     const seen = await register.read(function* () {
       const rows = yield* SEEN.all({ workspace, count });

@@ -35,7 +35,8 @@ import { CARD_SQL, type CardRow, type VersionRow, type WorkspaceRow } from './st
 const MAX_CONTENT_BYTES = 64 * 1024;
 const MAX_CARDS = 100_000;
 /**
- * Maximum number of deleted cards that can be restored. Above this number, the card that was deleted first is removed.
+ * Maximum number of deleted cards of a workspace that can be restored. Above this number, the card that was deleted
+ * first is removed.
  */
 const MAX_DELETED = 10_000;
 /** Maximum number of versions of one card. Above this number, the oldest versions are removed. */

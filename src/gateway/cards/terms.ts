@@ -35,7 +35,10 @@ function pieces(points: readonly number[], size: number): number[][] {
 
 export type Findable = Pick<ModelCard, 'name' | 'slug' | 'description' | 'card'>;
 
-/** Returns the text that is searched. Search words contain no white space, so a word cannot match across two fields. */
+/**
+ * Returns the text that is searched: the fields in lower case, with a line break between them. Search words contain no
+ * white space, so a word cannot match across two fields.
+ */
 export function searchedText({ name, slug, description }: Findable): string {
   return `${name}\n${slug}\n${description}`.toLowerCase();
 }

@@ -6,7 +6,8 @@
  *   data: {"type":"status","taskId":"…","status":"submitted","timestamp":"…", …}
  *
  * The `type` of an event is `status` or `artifact`. When the task stops, the `type` is `completed`, `failed`,
- * `cancelled` or `input-required`. A replayed stream does not end at a question that has already been answered.
+ * `cancelled` or `input-required`. With one of these events, the stream ends. A replayed stream continues after the
+ * event `input-required` if the question has already been answered.
  */
 import { lineSafe } from '../../base/index.ts';
 import { isSettled, type StreamEvent, type TaskStatus } from '../../protocol/index.ts';

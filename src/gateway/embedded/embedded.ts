@@ -38,9 +38,10 @@ export interface GatewayOptions {
    */
   readonly register?: SharedRegister;
   /**
-   * A secret of your choice. It is used to hash keys, and to encrypt the headers of registered agents. Default:
-   * PARLEY_SECRET_KEY in `environment`. If neither is set, but `registerFile` is, the headers are encrypted with a key
-   * in a third file, `FILE.key`. `FILE.key` is created when it is first needed.
+   * A secret of your choice. It is used to hash keys, to encrypt the headers of registered agents, and to encrypt the
+   * headers and metadata that the gateway forwards to agents. Default: PARLEY_SECRET_KEY in `environment`. If neither
+   * is set, but `registerFile` is, a key in a third file, `FILE.key`, encrypts the headers and the metadata. `FILE.key`
+   * is created when it is first needed.
    */
   readonly secretKey?: string;
   /**
@@ -54,7 +55,7 @@ export interface GatewayOptions {
   readonly publicUrl?: string;
   /** The keys that sign webhooks and agent cards. Default: a new key for this process, which signs only webhooks. */
   readonly signing?: SigningKeys;
-  /** Private networks that webhooks and agents may be in, in CIDR notation. */
+  /** Private networks that webhooks and registered agents may be in, in CIDR notation. */
   readonly allowNetworks?: readonly string[];
   /** The version on the gateway's agent card. Default: 1.0.0. */
   readonly version?: string;

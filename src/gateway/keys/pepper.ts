@@ -20,7 +20,7 @@ const PEPPER_BYTES = 32;
 const FINGERPRINT_CHARS = 16;
 
 export interface Pepper {
-  /** The pepper's fingerprint, stored with each key. */
+  /** The pepper's fingerprint, stored with the hash of each secret. */
   readonly id: string;
   hash(token: string): Buffer;
 }

@@ -71,8 +71,8 @@ export const Key = z.object({
   prefix: z.string(),
   scopes: z.array(KeyScope),
   /**
-   * A key is `unusable` if its current secret was created with another PARLEY_SECRET_KEY or pepper file, so that the
-   * secret cannot be verified.
+   * A key is `unusable` if its current secret was created with another PARLEY_SECRET_KEY or pepper file. Such a secret
+   * cannot be verified.
    */
   status: z.enum(['active', 'expired', 'revoked', 'unusable']),
   createdAt: z.iso.datetime(),

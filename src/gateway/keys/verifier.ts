@@ -1,7 +1,7 @@
 /**
- * Verifies the secrets of keys. This runs for every request, so valid secrets are cached by their prefix until the
- * register (the gateway's database) changes. A cached secret is compared in constant time. Invalid secrets are not
- * cached, so that guesses cannot fill the memory.
+ * Verifies the secrets of keys. This runs for every request with a key, so valid secrets are cached by their prefix
+ * until the register (the gateway's database) changes. A cached secret is compared in constant time. Invalid secrets
+ * are not cached, so that guesses cannot fill the memory.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';

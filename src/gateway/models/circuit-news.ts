@@ -1,8 +1,9 @@
 /**
  * The messages that gateways with the same providers send to each other. A gateway reports that the circuit breaker of
  * a model has opened, or that the model must not be called for a while (`pausesProvider` in failure.ts). Then the other
- * gateways stop their calls to this model too. If the circuit has opened for one caller, they stop only this caller's
- * calls. A report may be lost. Each gateway decides by itself when its circuit breakers close.
+ * gateways stop their calls to this model too. If the circuit has opened only for the calls of one workspace, they stop
+ * only the calls of this workspace. A report may be lost. Each gateway decides by itself when its circuit breakers
+ * close.
  */
 import * as z from 'zod';
 import { ModelError } from '../../agent/index.ts';

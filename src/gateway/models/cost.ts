@@ -9,7 +9,7 @@ import type { Candidate } from './catalogue.ts';
  * object in its metadata, as `usage`.
  */
 export interface Used extends Usage {
-  /** True if the vendor did not report the complete usage, so that token counts were estimated. */
+  /** True if token counts were estimated, because the vendor did not report the complete usage. */
   readonly estimated?: true;
   readonly cost?: Money;
   readonly provider: string;

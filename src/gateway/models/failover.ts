@@ -135,9 +135,9 @@ function firstReady(
 }
 
 /**
- * Calls one candidate, and retries up to its number of attempts. Returns undefined if its circuit is open before the
- * first attempt. If no attempt succeeds, throws the error of the last one. Releases the candidate's slot during the
- * delay before a retry.
+ * Calls one candidate, and retries up to its number of attempts. Returns undefined if its circuit rejects the first
+ * attempt. If no attempt succeeds, throws the error of the last one. Releases the candidate's slot during the delay
+ * before a retry.
  */
 async function tryCandidate<Answer>(
   candidate: Candidate,

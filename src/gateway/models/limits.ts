@@ -23,9 +23,9 @@ export interface ModelLimits {
 export const NO_LIMITS: ModelLimits = { without: new Set() };
 
 /**
- * Types of capabilities, in lower case and with underscores. If a capability of such a type is not enabled, the model
- * does not support the feature. `chat` and `embeddings` have an effect too (catalogue.ts). All other types only
- * describe the model.
+ * The feature for each type of a capability, in lower case and with underscores. The model does not support the feature
+ * if it lists such a capability with `enabled: false`. `chat` and `embeddings` have an effect too (catalogue.ts). All
+ * other types only describe the model.
  */
 const FEATURES: ReadonlyMap<string, Feature> = new Map([
   ['streaming', 'streaming'],

@@ -343,7 +343,8 @@ export function createModels(options: ModelsOptions): Models {
         },
         stop: () => stop(new Error('the caller has left')),
         end(usage, isBroken) {
-          // As for a caller who stays: a call that fails before its answer costs nothing, and pauses do not count.
+          // If the provider has failed, the usage is the same as for a caller who stays: nothing if the answer had not
+          // begun, otherwise an estimate without hidden thoughts.
           if (usage) settle(usage);
           else if (isBroken) settle(hasBegun ? tally.estimate(prompt) : NO_USAGE);
           else settle(tally.estimate(prompt, { hidden, maxOutputTokens }));

@@ -1,7 +1,7 @@
 /**
  * The prices of models. The operator limits a workspace with a budget in money. With a low price on its own model card,
- * the workspace could exceed this budget. So a card cannot have a lower price than the operator has configured for the
- * same model of the same provider.
+ * the workspace could exceed this budget. So a price on a card has no effect if it is lower than the price that the
+ * operator has configured for the same model of the same provider.
  */
 import type { Pricing } from '../cards/schema.ts';
 import { comparedName } from './model-name.ts';

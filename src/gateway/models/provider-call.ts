@@ -19,6 +19,7 @@ export interface ProviderCallOptions {
   readonly name: string;
   readonly relay: Relay | undefined;
   readonly counter: TokenCounter;
+  /** Returns whether the chunk is visible: whether the reader gets it. */
   readonly visible: (chunk: SourceChunk) => boolean;
 }
 
@@ -68,7 +69,7 @@ export function callProvider(
     maxOutputTokens,
     /** Counts all chunks that have been read. */
     tally,
-    /** The first visible chunk. Rejects if the call fails before this chunk. */
+    /** The first visible chunk (`visible`). Rejects if the call fails before this chunk. */
     first: firstVisible(),
     read,
     taken,

@@ -30,8 +30,8 @@ CREATE INDEX links_by_context ON links (workspace, agent, context_id);
 `;
 
 /**
- * Adds the data that is needed to resume a task: the sender of its last message, and the extensions and headers of this
- * message.
+ * Adds the data that is needed to resume a task: the sender and the headers of its last message, and the extensions of
+ * its first message.
  */
 export const SENDERS_SCHEMA = `
 -- The sender as JSON, without the headers.
@@ -41,9 +41,9 @@ ALTER TABLE links ADD COLUMN headers BLOB;
 `;
 
 /**
- * Moves the ids of contexts to a separate table. If an agent answers with a message instead of a task, only the context
- * is stored. In a table without a second index, this takes a third of the time. In PostgreSQL, the ids stay in the
- * table `links`, because an additional statement would take longer than the update of the second index.
+ * Stores the ids of contexts in a separate table. If an agent answers with a message instead of a task, only the
+ * context is stored. In a table without a second index, this takes a third of the time. In PostgreSQL, the ids stay in
+ * the table `links`, because an additional statement would take longer than the update of the second index.
  */
 export const LINK_CONTEXTS_SCHEMA = `
 -- Maps our contexts to the remote agent's contexts.

@@ -130,8 +130,9 @@ const USAGE = `
   output_tokens ${NUMBER},
   nanos ${NUMBER}`;
 
-// `owner` is the node. `recovered` is also set if the owner seemed to be dead, but was only suspended. `settled` has
-// the ids of the batches of usage that were stored, so that no batch is stored twice if the connection is lost.
+// In `task_spending`, calls of the same task that end together may share a row. `owner` is the node. `recovered` is
+// also set if the owner seemed to be dead, but was only suspended. `settled` has the ids of the batches of usage that
+// were stored, so that no batch is stored twice if the connection is lost.
 const BUDGETS = `
 CREATE TABLE parley.spending (
   workspace ${TEXT},

@@ -59,10 +59,10 @@ export const METRICS = {
     'provider',
     'direction',
   ]),
-  parley_model_cost_total: counter(
-    'Cost of model calls, according to the prices in the model cards.',
-    ['provider', 'currency'],
-  ),
+  parley_model_cost_total: counter('Cost of model calls, according to the prices of the models.', [
+    'provider',
+    'currency',
+  ]),
   parley_model_retries_total: counter('Retries with the same provider.', ['provider']),
   parley_model_failovers_total: counter(
     'Failovers to another provider. The label is the provider that failed.',

@@ -36,8 +36,8 @@ type RelayInput = Pick<
 
 /** Returns the relay of one request to `/v1/messages`. */
 export function messagesRelay(body: MessagesBody, input: RelayInput): Relay {
-  // `speed` is removed, because a fast answer costs more than the price on the model card. `service_tier` is kept,
-  // because Anthropic's tiers have no separate prices.
+  // `speed` is removed, because a fast answer costs more than the price that the gateway counts. `service_tier` is
+  // kept, because Anthropic's tiers have no separate prices.
   const { speed: _, ...fields }: MessagesBody & { readonly speed?: unknown } = body;
   let counts: Record<string, number> = {};
   let reason: FinishReason = 'other';

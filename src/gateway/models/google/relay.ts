@@ -50,7 +50,7 @@ export function generateRelay({ model: name, body, stream }: Asked): Relay {
       }),
       // `model` is removed, because the name of the model is in the path.
       model: undefined,
-      // `serviceTier` is removed, because a tier may cost more than the price on the model card.
+      // `serviceTier` is removed, because a tier may cost more than the price that the gateway counts.
       serviceTier: undefined,
     }),
     // Inside a JSON string, the quotation marks would be escaped. So the pattern does not match the text of the answer,

@@ -133,7 +133,7 @@ const Fields = z.looseObject({
   generationConfig: GenerationConfig.optional(),
   cachedContent: z.string().optional(),
 });
-/** Fields that the gateway reads although `Fields` does not check them. */
+/** Further fields whose names are normalized. `Fields` does not check them. */
 const UNCHECKED = [
   'generateContentRequest',
   'responseLogprobs',
@@ -142,7 +142,7 @@ const UNCHECKED = [
   'speechConfig',
 ];
 
-/** The names of the fields that the gateway reads. The API accepts these names in snake_case too. */
+/** The names that are converted to camelCase, because the API accepts them in snake_case too. */
 const NAMES: ReadonlySet<string> = new Set([
   ...UNCHECKED,
   ...fieldsIn(z.toJSONSchema(Fields, { io: 'input', unrepresentable: 'any' })),

@@ -16,7 +16,7 @@ const REMOVED = new Set(['propertyOrdering', 'example', 'nullable']);
 /** Formats that JSON Schema does not have. */
 const FORMATS = /^(?:enum|int32|int64|float|double)$/;
 
-/** Returns the JSON Schema. Schemas that are nested too deeply become empty, so that they accept every value. */
+/** Returns the JSON Schema. A schema that is nested too deeply becomes an empty schema, which accepts every value. */
 export function jsonSchemaOf(schema: JsonObject, depth = 0): JsonObject {
   if (depth > MAX_DEPTH) return {};
   const named = Object.entries(schema).map(([key, value]) => [camel(key), value] as const);

@@ -37,7 +37,7 @@ export function chatRelay(body: ChatBody): Relay {
       ...limitOf(body, maxOutputTokens),
       // The usage is needed for the budgets, even if the client does not request it.
       ...(stream && { stream_options: { ...options, include_usage: true } }),
-      // `service_tier` is removed, because a tier may cost more than the price on the model card.
+      // `service_tier` is removed, because a tier may cost more than the price that the gateway counts.
       service_tier: undefined,
     }),
     // Inside a JSON string, the quotation marks would be escaped. So the pattern does not match the text of the answer,
@@ -63,7 +63,7 @@ export function chatRelay(body: ChatBody): Relay {
 
 /**
  * Returns the fields that limit the answer to `limit` tokens. If the client used `max_completion_tokens`, `max_tokens`
- * or both, returns the same fields. It may need both, because a server may support only one of them. If the client used
+ * or both, returns the fields that the client used, because a server may support only one of them. If the client used
  * neither, returns `max_tokens`, which all servers support. Returns no fields if there is no limit.
  */
 function limitOf(body: ChatBody, limit: number | undefined): object {

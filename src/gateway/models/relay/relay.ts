@@ -28,7 +28,7 @@ export interface Relay {
   rewrite?(text: string): string;
   /**
    * The pattern of events that are passed to `read`. Other events are forwarded without being parsed. The pattern must
-   * not have the flag g or y.
+   * not have the flag g or y, because a match would then depend on the previous one.
    */
   readonly watched: RegExp;
   /**

@@ -8,8 +8,9 @@
  *
  * The conversation and the settings, except for `system`, are in the format of OpenAI's chat completions. In the
  * metadata, null means that a setting is not set. A setting either has an effect or is refused, with two exceptions:
- * providers that do not support `verbosity` ignore it, and models that do not think ignore `reasoning_effort`. All
- * metadata that is not a setting belongs to the client and is stored with the task.
+ * providers that do not support `verbosity` ignore it, and models that do not think ignore `reasoning_effort`. Other
+ * names in the metadata belong to the client, except for `agent`, `api_type` and `expiresAt`. All metadata is stored
+ * with the task.
  */
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
@@ -59,7 +60,7 @@ type Settings = z.infer<typeof Settings>;
 /** The data part of the skill `chat-completion`. */
 const ChatCompletion = z.strictObject({ messages: ChatMessages, ...Settings.shape });
 
-/** The names of the settings. In the metadata, other names belong to the client. */
+/** The names of the settings. */
 export const SETTINGS: readonly string[] = Object.keys(Settings.shape);
 const UNKNOWN_FIELD = `not supported: use messages, ${SETTINGS.join(', ')}`;
 

@@ -66,7 +66,7 @@ export function earlierTurns(handler: () => Pick<RequestHandler, 'listTasks'>): 
     const { tasks } = await page;
     const turns: Content[][] = [];
     let chars = 0;
-    // The tasks are sorted from newest to oldest, so that the oldest tasks are left out if the limit is reached.
+    // The tasks are sorted from newest to oldest, so the oldest tasks are left out if the limit is reached.
     for (const task of tasks) {
       if (task.id === currentTask || task.metadata?.['api_type'] === 'embeddings') continue;
       const { turn, isWhole } = turnOf(task);

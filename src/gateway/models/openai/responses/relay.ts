@@ -52,7 +52,7 @@ export function responsesRelay(body: ResponsesBody, options: ResponsesRelayOptio
         model: name,
         input: items.flatMap(forOpenai),
         store: false,
-        // `service_tier` is removed, because a tier may cost more than the price on the model card.
+        // `service_tier` is removed, because a tier may cost more than the price that the gateway counts.
         service_tier: undefined,
         include: [...new Set([...(include ?? []), ENCRYPTED])],
         ...(maxOutputTokens !== undefined && { max_output_tokens: maxOutputTokens }),
