@@ -38,7 +38,7 @@ export type { Verdict };
 
 export const SHELL_TOOL = 'run_shell_command';
 const READ_TOOL = 'read_file';
-/** Tools that search a folder, by default the whole workspace. */
+/** Tools that list or search a folder, by default the root of the workspace. */
 const FOLDER_TOOLS: ReadonlySet<string> = new Set(['list_directory', 'glob', 'search']);
 export const FETCH_TOOL = 'fetch_url';
 export const SEARCH_TOOL = 'web_search';
@@ -213,8 +213,8 @@ function applicableTo(
 
 /**
  * Returns the rules that decide which files a call of this tool may show to the model. These are the rules for
- * `read_file`. If a rule that asks applies to the tool too, such as a rule for `*`, a permission for the tool also
- * answers this rule.
+ * `read_file`. If one of these rules asks, and also applies to the tool, as a rule for `*` does, then a permission for
+ * the tool answers this rule too.
  */
 function readingRules(policy: Policy, tool: Subject): Applicable {
   const reading = applicableTo(policy, { name: READ_TOOL });
@@ -224,12 +224,12 @@ function readingRules(policy: Policy, tool: Subject): Applicable {
 /**
  * Returns a filter for the files and folders that the result of a tool may contain. The filter takes a real path. The
  * rules for the tool and the rules for `read_file` apply. Returns undefined if the result may contain all files, or if
- * the tool's effect is not `read`. `answered` determines which rules with the decision `ask` are ignored:
+ * the tool's effect is not `read`. `answered` determines which rules with the decision `ask` count as `allow`:
  *
- * - `none`: no rule is ignored.
- * - `tool`: rules that apply to the tool are ignored, because a person has approved the call. Rules that ask only about
- *   `read_file` still count, because the person was not asked about these files.
- * - `all`: all rules that ask are ignored, because a person who may approve calls has named the file or folder.
+ * - `none`: none of them.
+ * - `tool`: the rules that apply to the tool, because a person has approved the call. Rules that ask only about
+ *   `read_file` still ask, because the person was not asked about these files.
+ * - `all`: all of them, because a person who may approve calls has named the file or folder.
  */
 export function resultFilter(
   policy: Policy,

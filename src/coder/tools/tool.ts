@@ -49,9 +49,9 @@ export interface CoderTool extends Tool {
    */
   preview(args: JsonObject, context: ToolContext): MaybePromise<Preview>;
   /**
-   * Returns undefined if the call needs approval. It needs no approval if it only reads files of the workspace, and
-   * `shows` returns true for each of them. If `shows` is undefined, all files of the workspace may be read. For such a
-   * call, returns the environment in which it must run. Must not throw if the arguments are valid.
+   * Returns the environment in which the call can run without approval, because it only reads files of the workspace
+   * for which `shows` returns true. If `shows` is undefined, all files of the workspace may be read. Returns undefined
+   * if the call needs approval. Must not throw if the arguments are valid.
    */
   readOnly?(args: JsonObject, shows: Shows | undefined): Promise<ReadOnlyEnvironment | undefined>;
   /**
