@@ -2,9 +2,9 @@
  * Slash commands for clients: lists the commands and runs a command as a task.
  *
  * If a message from any client starts with a slash and the name of a command, this command is run. If the command has
- * `prompt` or `content`, the model gets the prompt or the content. If the command has `run`, the output of this function
- * is the answer of the turn. If the function fails, the answer is the reason in one line, which is also the `error` of
- * the last event. The turn still completes, and the task still accepts messages.
+ * `prompt` or `content`, the model gets the prompt or the content. If the command has `run`, the output of this
+ * function is the answer of the turn. If the function fails, the answer is the reason in one line, which is also the
+ * `error` of the last event. The turn still completes, and the task still accepts messages.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {

@@ -44,8 +44,8 @@ export interface CoderTool extends Tool {
   describe(args: JsonObject): string;
   /**
    * Describes what the call would do, without doing it. If an error of `run` can already be detected, throws the same
-   * error. If an `edit` changes one file, a person may answer with other content. `run` reads this content with
-   * `newContentOf(context.confirmation)`.
+   * error. If the preview of an edit is `modifiable`, a person may answer with other content. `run` reads this content
+   * with `newContentOf(context.confirmation)`.
    */
   preview(args: JsonObject, context: ToolContext): MaybePromise<Preview>;
   /**
