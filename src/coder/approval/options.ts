@@ -76,7 +76,7 @@ export function optionsFor(call: CallToApprove): ConfirmationOption[] {
   ];
 }
 
-/** Returns whether the rules of the option are saved, so that they also apply in later sessions. */
+/** Returns whether the rules of the option are saved. Saved rules also apply in later sessions. */
 export function saves(optionId: string): boolean {
   return optionId.endsWith('_and_save');
 }

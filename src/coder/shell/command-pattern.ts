@@ -11,8 +11,8 @@
  * A rule that allows a command must match strictly (`covers`): the command starts with exactly these words and assigns
  * no variables. For the commands in prefixes.ts, the words that `*` matches and the further words are checked too. For
  * a rule that denies or asks, a looser match is enough (`concerns`). The program may have any path, and other words may
- * be between the words of the pattern. If a word contains an expansion, so that its value is unknown, the result is
- * "maybe".
+ * be between the words of the pattern. The value of a word with an expansion is unknown. If such a word decides, the
+ * result is "maybe".
  */
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
