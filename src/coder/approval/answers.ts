@@ -39,10 +39,13 @@ export function confirmationsIn({ parts }: Message): ToolCallConfirmation[] {
 
 /**
  * Returns the answer that an accepted message gives to a question, or undefined if the message has only confirmations
- * for other questions. A confirmation that selects the option `answer`, but has no field `answer`, takes the text of
- * the message as its answer. If no confirmation takes the text, the model gets the text together with the answer of the
- * first confirmation. Quoted text is never an answer. The model gets it together with the answer, unless a confirmation
- * takes the text.
+ * for other questions.
+ *
+ * - If the message has no confirmations, its own text is the answer, and the model also gets the quoted text.
+ * - A confirmation that selects the option `answer`, but has no field `answer`, takes the own text as its answer. In
+ *   this case, the model does not get the quoted text.
+ * - If no confirmation takes the text, the model gets the own and the quoted text with the answer of the first
+ *   confirmation.
  */
 export function answerIn(message: Message, question: Question): Answer | undefined {
   const own = ownText(message.parts).trim();

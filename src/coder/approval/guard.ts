@@ -123,8 +123,8 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
         return undefined;
       });
       if (!preview) {
-        // The error may quote the files, so the model gets it only if a person agrees. Without this question, the model
-        // could also find out what a file contains by trying edits.
+        // The error of the preview may quote the files, so the model gets it only if a person agrees. Without the
+        // question, the model could also find out the content of a file by trying edits.
         const description = `${tool.describe(args)}\nThis change fails. If you allow the call, nothing is changed, and the model gets the error, which may quote the file.`;
         return question(args, policy, { kind: 'generic', description }, files, NOT_SHOWN);
       }

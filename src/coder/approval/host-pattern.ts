@@ -18,7 +18,8 @@ export function hostPattern(pattern: string): string | undefined {
     ? (URL.parse(`http://${given}/`)?.hostname ?? '')
     : given.split('.').map(labelOf).join('.');
   const name = trimEndOf(host, '.');
-  // A label with `*` or `?` cannot be converted to Punycode. With characters outside ASCII, it would never match.
+  // A label with `*` or `?` cannot be converted to Punycode. If it contains characters outside ASCII, it could never
+  // match a host, so the pattern is invalid.
   return /^[\x21-\x7e]+$/.test(name) && !/^\.|\.\./.test(name) ? name : undefined;
 }
 

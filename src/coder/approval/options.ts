@@ -2,13 +2,18 @@
  * The options for a call that needs approval, and the rules that each option adds.
  *
  * For the shell, "Always allow" applies to the exact commands of the line, and the rules match no other commands. It is
- * offered if the commands assign no variables and all their words are literal. It is not offered if anything else
- * decides what the commands do (shell/permitted.ts), if the line writes files, or if it has more than MAX_COMMANDS
- * commands. For a few commands, "Always allow" can also apply to the first words, as in `npm test`. The name of the
- * option shows these words. For other tools, "Always allow" can apply to a file, a host, a helper, the whole tool or an
- * MCP server. It is not offered for a host, an MCP tool or an MCP server if the name contains a wildcard (`*` or `?`),
- * because the rule would also match other names. An option is not offered if one of its rules would be invalid
- * (`grantFrom`).
+ * offered if all of these conditions are met:
+ *
+ * - The line can be parsed, writes no files, and has at most MAX_COMMANDS commands.
+ * - The commands assign no variables, and all their words are literal.
+ * - Nothing else decides what the commands do (shell/permitted.ts).
+ *
+ * For a few commands, "Always allow" can also apply to the first words, as in `npm test`. The name of the option shows
+ * these words.
+ *
+ * For other tools, "Always allow" can apply to a file, a host, a helper, the whole tool or an MCP server. It is not
+ * offered for a host, an MCP tool or an MCP server if the name contains a wildcard (`*` or `?`), because the rule would
+ * also match other names. An option is not offered if one of its rules would be invalid (`grantFrom`).
  */
 import type { JsonObject } from '../../base/index.ts';
 import type { ConfirmationOption } from '../../protocol/development-tool/index.ts';
@@ -56,7 +61,8 @@ interface Grant {
 export function optionsFor(call: CallToApprove): ConfirmationOption[] {
   const { preview } = call;
   const offered = Object.entries(grantsOf(call)).flatMap(([id, grant]) => {
-    // For a tool of an MCP server, `proceed_always_tool` has the same effect.
+    // For a tool of an MCP server, `proceed_always` and `proceed_always_tool` add the same rule, so only the second
+    // option is offered.
     if (!grant || (id === 'proceed_always' && preview.kind === 'mcp')) return [];
     const duration = saves(id) ? ', also in later sessions' : ' in this session';
     return [{ id, name: `Always allow ${grant.subject}${duration}` }];
@@ -70,7 +76,7 @@ export function optionsFor(call: CallToApprove): ConfirmationOption[] {
   ];
 }
 
-/** Returns whether the rules of the option are saved, so that they also apply in later sessions. */
+/** Returns whether the rules of the option are saved. Saved rules also apply in later sessions. */
 export function saves(optionId: string): boolean {
   return optionId.endsWith('_and_save');
 }
@@ -121,7 +127,7 @@ function narrowGrant({ tool, args, preview, root }: CallToApprove): Grant | unde
   }
   if (tool.name === FETCH_TOOL) {
     const host = hostOf(args);
-    // A URL may have the host `*` or `*.com`.
+    // A URL may have the host `*` or `*.com`. A rule with this host would also match other hosts.
     if (host === undefined || !isLiteralName(host)) return undefined;
     return { subject: host, rules: [allow(host)] };
   }

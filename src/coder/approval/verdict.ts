@@ -66,7 +66,8 @@ export function answerTo(
     const sameTools =
       names.includes(tool) ||
       rule.tool === tool ||
-      // A permission may be for the tools `a__*`. The rule `a__?` matches this text, but not all of these tools.
+      // A permission may be for the tools `a__*`. A rule for `a__?` matches the text `a__*`, but not
+      // all of these tools.
       (!rule.tool.includes('?') && matchesName(rule.tool, tool));
     const samePattern =
       rule.pattern === undefined || (pattern !== undefined && isNarrower(pattern, rule.pattern));

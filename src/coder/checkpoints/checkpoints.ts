@@ -2,8 +2,8 @@
  * Checkpoints: earlier states of the workspace's files, stored in a separate git repository in the data folder. The
  * work tree of this repository is the workspace. The workspace's own .git is never read or written, and need not exist.
  *
- * A checkpoint is a commit without parents under refs/checkpoints/ID, with a JSON message. So each checkpoint can be
- * removed separately. If several checkpoints contain the same content, git stores this content once.
+ * A checkpoint is a commit under refs/checkpoints/ID, with a JSON message. The commit has no parents, so each
+ * checkpoint can be removed separately. If several checkpoints contain the same content, git stores this content once.
  *
  * A checkpoint does not contain these files, and restoring it does not touch them: files ignored by .gitignore, folders
  * such as node_modules, the data folder, files that are larger than MAX_FILE_BYTES or not readable, files whose names
@@ -48,7 +48,10 @@ const DEFAULT_KEEP_DAYS = 30;
  * checkpoints.
  */
 const PRUNE_EVERY = 25;
-/** Maximum size of the repository. If it is larger, the older half of the checkpoints is removed. */
+/**
+ * Maximum size of the repository. If it is still larger after old checkpoints were removed, the older half of the
+ * remaining checkpoints is removed too.
+ */
 const MAX_REPOSITORY_KIB = 1024 * 1024;
 /** Maximum number of loose objects (objects in files of their own). If there are more, git packs them. */
 const MAX_LOOSE_OBJECTS = 5000;
@@ -277,7 +280,7 @@ async function stage(place: Place, also: readonly string[], signal: AbortSignal 
   if (skipped.length > MAX_SKIPPED) {
     throw tooMany(`${MAX_SKIPPED} files that cannot be stored`);
   }
-  // Remove files that are in the index but are ignored or skipped now.
+  // Remove the files from the index that are now ignored, skipped or gone.
   const kept = new Set(also);
   const ignored = (await ls('--cached', '--ignored')).filter((file) => !kept.has(file));
   const out = [...ignored, ...gone, ...skipped.filter(isPlain)];
@@ -297,7 +300,7 @@ function isPlain(file: string): boolean {
 
 /** Returns a function that classifies a file that git reports as new or changed. */
 function classifier(workspace: string): (file: string) => Promise<'kept' | 'skipped' | 'gone'> {
-  /** For each folder, true if its path contains no link. */
+  /** For each folder, true if it exists and its path contains no link. */
   const folders = new Map<string, boolean>();
   const isOwn = async (folder: string): Promise<boolean> => {
     const known = folders.get(folder);

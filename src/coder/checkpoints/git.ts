@@ -84,7 +84,8 @@ export async function git(
         reject(signal?.aborted ? signal.reason : gitError(`git ${args[0]}`, error, stderr));
       else resolve(stdout);
     });
-    // Git may end before it has read its input. This error is ignored, because the reason is in git's standard error.
+    // Git may end before it has read its input. The write error is then ignored, because git's standard error has the
+    // reason.
     child.stdin?.on('error', () => {});
     child.stdin?.end(input);
   });

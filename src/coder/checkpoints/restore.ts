@@ -20,8 +20,8 @@ export interface Restored {
 export interface CheckpointChanges {
   readonly files: readonly { readonly path: string; readonly change: 'add' | 'edit' | 'remove' }[];
   /**
-   * The changes of the first MAX_COMPARED files, in the unified format. If the patch is long, only its beginning. Empty
-   * if git's output exceeds its size limit, or if git takes too long.
+   * The changes of the first MAX_COMPARED files, in the unified format, cut after MAX_PATCH bytes. Empty if git's
+   * output exceeds its size limit, or if git takes too long.
    */
   readonly patch: string;
 }
@@ -136,7 +136,7 @@ async function remove(place: Place, files: readonly string[]): Promise<string[]>
   for (const file of files) {
     const where = path.join(place.workspace, file);
     const folder = path.dirname(where);
-    // If a folder of the path has become a link, the path leads to another file.
+    // If a folder of the path has become a link, the path leads to another file, which must stay.
     if ((await realpath(folder).catch(() => undefined)) !== folder) continue;
     if (await isFolder(where)) continue;
     await rm(where, { force: true });

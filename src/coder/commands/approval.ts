@@ -45,7 +45,7 @@ export function modeIn({ run, agent }: CommandContext): ApprovalMode {
   return modeOf(agent, (key) => run.state.get(key));
 }
 
-/** Throws in plan mode, because commands must not change anything in this mode either. */
+/** Throws in plan mode. Called by commands that change files or the memory, which must not change in this mode. */
 export function refuseInPlan(context: CommandContext): void {
   if (modeIn(context) === 'plan') {
     throw new CommandError(

@@ -2,7 +2,7 @@
  * The placeholder in a command file for the arguments that the user has entered: `$ARGUMENTS` or `{{args}}`.
  *
  * In a command line, the arguments are inserted in single quotes, as one word. Inside other quotes, and in some other
- * places, bash reads these single quotes differently, so that the arguments could run commands:
+ * places, bash reads these single quotes differently. The arguments could then run commands:
  *
  *   grep "{{args}}" .       with the arguments $(rm x)
  *   grep '{{args}}' .       with the arguments a; rm x
@@ -38,7 +38,7 @@ export function takesArguments(line: string): boolean {
   for (const piece of line.split(PLACEHOLDER).slice(0, -1)) {
     let at = 0;
     while (at < piece.length) {
-      // After `$(…)` or `<(…)`, bash reads `#` as part of the word.
+      // After `$(…)` or `<(…)`, bash reads `#` as part of the word. After another `)`, `#` starts a comment.
       if (piece[at] === '#' && piece[at - 1] === ')') return false;
       if (piece[at] === '#' && isWordStart) {
         const end = piece.indexOf('\n', at);

@@ -14,8 +14,8 @@ import { parseTyped, type Typed } from './parse.ts';
 
 /**
  * Returns the built-in command in a message if the command changes something outside the conversation. Returns
- * undefined for any other message. Custom commands are prompts for the model. Each change that they cause is a tool
- * call, to which the policy applies.
+ * undefined for any other message. Custom commands do not count, because they are prompts for the model. The policy
+ * applies to each change that the model then makes.
  */
 export function changingCommand(
   message: Message,

@@ -6,7 +6,7 @@ import { ToolError, type ToolErrorType } from '../../agent/index.ts';
 const TYPES = {
   outside: 'denied',
   protected: 'denied',
-  /** The system does not allow the access. */
+  /** The system or the editor does not allow the access. */
   'no-permission': 'denied',
   'bad-path': 'invalid_arguments',
   'not-found': 'not_found',

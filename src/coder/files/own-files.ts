@@ -138,7 +138,7 @@ async function filesIn(
       }
       return [];
     });
-    // In a subfolder, such as the folder of a skill, only the file `only` is read.
+    // With `only`, subfolders are not searched further. Only the file with this name is read in each of them.
     if (only !== undefined && depth > 1) {
       if (names.includes(only)) files.push(path.join(folder, only));
       return;

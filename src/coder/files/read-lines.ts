@@ -59,7 +59,7 @@ export async function readLines(handle: ByteReader, options: WindowOptions): Pro
   const close = (): void => {
     if (number >= offset && !full) {
       const bytes = Buffer.concat(kept);
-      // A CR is a part of the line end only if all bytes of the line were kept.
+      // If the line was kept completely, a CR at its end belongs to the line end. Otherwise, its end is not known.
       const line = bytes.length === length ? withoutCr(bytes) : bytes;
       const cut = line.length > maxLine;
       const shown = cut ? line.subarray(0, maxLine) : line;

@@ -1,6 +1,6 @@
 /**
- * The diff of a changed file, for people. Long content is truncated, with a note. If the file is moved or removed, or
- * if its mode changes, the diff starts with git's header lines, which say so.
+ * The diff of a changed file, for people. Long content is truncated, with a note. If the file is moved or removed, if
+ * its mode changes, or if a new file is executable, the diff starts with git's header lines, which say so.
  */
 import { basename } from 'node:path';
 import { formatPatch, structuredPatch, type StructuredPatch } from 'diff';

@@ -116,7 +116,7 @@ export function createWriter(access: Access, own: readonly string[]) {
 
   /**
    * Returns the real path of the file that a change applies to, or the absolute path if the file does not exist yet. A
-   * link at the end of the path is followed if its target is a file inside a root. Throws if a link is to be removed.
+   * link at the end of the path is followed if its target is a file inside a root. Throws if the change removes a link.
    */
   async function destination(path: string, removes: boolean): Promise<string> {
     const absolute = locate(path);

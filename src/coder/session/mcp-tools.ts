@@ -370,7 +370,7 @@ function openServer(name: string, server: McpServers[string], options: OpenOptio
       // Calls of tools without a read-only hint run in order. A wrong hint affects only this order, not whether a call
       // needs approval.
       sequential: true,
-      // A server that a client has specified does not get the paths of our folders.
+      // A server that a client has specified does not get the path of the working folder.
       roots: own && roots ? [rootOf(options.cwd)] : undefined,
       sampling: options.sampling?.(name),
       callTimeoutMs: timeoutMs,

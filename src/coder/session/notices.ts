@@ -1,4 +1,4 @@
-/** The texts of the notices for the person who runs the program. Other clients do not get these notices. */
+/** The texts of the notices for the person who runs the program. Clients over the network do not get these notices. */
 import { reasonOf, shorten } from '../../base/index.ts';
 import type { ModelError } from '../../agent/index.ts';
 import type { OwnerNotice } from '../../live/client/index.ts';

@@ -1,6 +1,7 @@
 /**
  * Runs the agent with the model of the session, and enforces the limits of a session's usage. After a limit is reached,
- * a new run fails at once. A current run fails when the model requests tool calls, and these calls are not executed.
+ * a new run fails at once. A current run fails when the model requests tool calls, which are then not executed, or when
+ * a hook refuses the end of the turn.
  */
 import { BoundedMap } from '../../base/index.ts';
 import {

@@ -3,8 +3,9 @@
  * see the helper's calls, thoughts and questions with the helper's name.
  *
  * A call without the argument `helper` starts the default helper. It has the model of the session and the tools of the
- * agent, except `web_search` and `task`. A helper with a file (helpers/definition.ts) has at most these tools. They are
- * the same tools, so the policy of the session applies to each call. A helper cannot call other helpers.
+ * agent, except `web_search` and `task`. A helper with a file (helpers/definition.ts) has at most these tools. A local
+ * helper has no tools of its own, so the policy of the session applies to each of its calls. A helper cannot call other
+ * helpers.
  *
  * A remote helper is an A2A agent. The prompt leaves this machine, so a call needs approval like other requests to the
  * network.
@@ -276,7 +277,7 @@ function failureIn(thrown: unknown): { readonly error: z.infer<typeof Failure> }
   return isModelFailure({ error }) || Object.hasOwn(REMOTE, error.code) ? { error } : undefined;
 }
 
-/** Failures of a connection, without the address and other details. */
+/** The messages for failures of a connection, by their code. They contain no address and no other details. */
 const REMOTE: Readonly<Record<string, string>> = {
   'remote-unreachable': 'the remote agent cannot be reached',
   'remote-unauthorized': 'the remote agent refused our credentials',

@@ -156,7 +156,7 @@ interface ParsedSettings {
   readonly ignored: readonly string[];
 }
 
-/** A permission that applies nowhere. It replaces an invalid permission, so that other rules keep their places. */
+/** A permission that applies nowhere. It replaces an invalid permission, so that the other rules keep their indexes. */
 const NO_PERMISSION: PolicyRule = { tool: '*', decision: 'allow', workspace: '' };
 
 /**

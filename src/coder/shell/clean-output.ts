@@ -23,7 +23,7 @@ export function createCleaner() {
   /** The end of the last chunk, if it is an incomplete escape sequence or a carriage return. */
   let held = '';
   let line = '';
-  /** True if the cursor is at the start of the line, so that new text replaces the line. */
+  /** True if the cursor is at the start of the line. New text then replaces the line. */
   let returned = false;
 
   /** Adds text without control characters. Returns the lines that are now complete, and the start of a long line. */

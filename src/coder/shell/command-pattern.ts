@@ -11,8 +11,8 @@
  * A rule that allows a command must match strictly (`covers`): the command starts with exactly these words and assigns
  * no variables. For the commands in prefixes.ts, the words that `*` matches and the further words are checked too. For
  * a rule that denies or asks, a looser match is enough (`concerns`). The program may have any path, and other words may
- * be between the words of the pattern. If a word contains an expansion, so that its value is unknown, the result is
- * "maybe".
+ * be between the words of the pattern. The value of a word with an expansion is unknown. If such a word decides, the
+ * result is "maybe".
  */
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -69,7 +69,7 @@ export function covers(pattern: Pattern, command: SimpleCommand, root: string): 
   }
   if (!names.every(({ text }) => PLAIN_WORD.test(text))) return false;
   if (names.length === 0 && further.length === 0) return true;
-  // If there is no script with this name, `yarn run NAME` can run any program.
+  // If package.json has no script NAME, `yarn run NAME` can run any program.
   if (prefix.words[0] === 'yarn' && !isScript(prefix, command, root)) return false;
   if (further.length === 0) return true;
   // If the pattern contains `--`, the further words come after it, so they are checked as words that follow `--`.
@@ -100,7 +100,7 @@ export function concerns(
   const [name, ...wanted] = words;
   if (!program) return 'no';
   if (!program.literal) return 'maybe';
-  // Some file systems ignore case.
+  // The comparison ignores case, because some file systems do.
   const [actual, expected] = [program, name!].map(({ text }) => baseName(text).toLowerCase());
   if (actual !== expected) return 'no';
   if (exact && rest.length !== wanted.length && rest.every((word) => word.literal)) return 'no';

@@ -25,7 +25,7 @@ export interface HarmlessOptions extends KnownOptions {
   readonly first?: RegExp;
   /** Words that may be a subcommand at any position. A command with such a word is not harmless. */
   readonly refused?: readonly string[];
-  /** Whether words may start with `@`. For some programs, such a word names a file that contains arguments. */
+  /** Whether words may start with `@`. Default: false, because such a word may name a file that contains arguments. */
   readonly scopes?: boolean;
 }
 

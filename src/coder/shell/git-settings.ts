@@ -1,8 +1,8 @@
 /**
- * The environment in which git only reads. A repository can make git run programs. Variables switch off most of
- * them: hooks, the file system monitor, pagers, signature checks, fetching missing objects. A few cannot be switched
- * off this way: filters, external diffs, textconv, and the configuration of submodules. Therefore the configuration is
- * read first. If the repository has a setting that is not in HARMLESS, the command needs approval.
+ * The environment in which git only reads. A repository can make git run programs in several ways. Variables prevent
+ * most of them: hooks, the file system monitor, pagers, signature checks, fetching missing objects. Variables cannot
+ * prevent filters, external diffs, textconv, and programs in the configuration of submodules. Therefore the
+ * configuration is read first. If the repository has a setting that is not in HARMLESS, the command needs approval.
  */
 import { execFile } from 'node:child_process';
 import { lstatSync, readdirSync } from 'node:fs';

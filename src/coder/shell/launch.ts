@@ -105,7 +105,7 @@ export async function launchOnPipes(program: PipedLaunch): Promise<Launched> {
     stream.on('data', listener);
     stream.on('error', () => {});
   }
-  // A program that does not read its input may end before everything is written.
+  // A program that does not read its input may end before everything is written. This is not an error.
   child.stdin.on('error', () => {});
   child.stdin.end(input);
   const exited = new Promise<Exit>((resolve) => {

@@ -43,8 +43,8 @@ const CONTROL = /[\0-\x08\x0b-\x1f\x7f-\x9f]/;
 /** Invisible characters. With them, a person would see a command that differs from the command that runs. */
 const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/;
 /**
- * A line that is continued in the middle of a word. Bash joins continued lines before parsing, so that a `$` and a `(`
- * on two lines may become `$(`.
+ * A line that is continued in the middle of a word. Bash joins continued lines before it parses them, so a `$` and a
+ * `(` on two lines may become `$(`.
  */
 const JOINED = /[^ \t\n]\\\n/;
 /** Reserved words that are followed by a command or by nothing. */
@@ -137,7 +137,7 @@ interface HereDocument {
 
 interface ReadWord extends Word {
   readonly raw: string;
-  /** True if a part of the word is quoted, so that it is not a reserved word. */
+  /** True if a part of the word is quoted. Such a word is not a reserved word. */
   readonly quoted: boolean;
 }
 
@@ -224,8 +224,8 @@ function reader(text: string, found: Found, isPiped: boolean) {
           assigns = true;
           if (!isPlainAssignment(word.raw)) problem('an assignment may run a command');
         } else if (isPlain && KEYWORDS.has(word.raw)) {
-          // After a pipe, all commands of a loop or a group may read from the pipe. The end of the loop or group is not
-          // known.
+          // After a pipe, all commands of a loop or a group may read from the pipe. The parser does not know where the
+          // loop or group ends, so all further commands of the list count as piped.
           allPiped ||= piped;
           continue;
         } else {

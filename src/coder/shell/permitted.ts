@@ -92,7 +92,7 @@ const FILTERS: Readonly<Record<string, KnownOptions>> = {
 /** A path that contains /dev or /proc. A file there may be the standard input, or may belong to a process. */
 const SYSTEM_FILE = /\/(?:dev|proc)(?:\/|$)/;
 
-/** Returns whether the command only filters its input, so that the input cannot change what the command does. */
+/** Returns whether the command only filters its input. The input of such a command cannot change what it does. */
 function onlyFilters(command: SimpleCommand): boolean {
   if (readsOnlyInput(command)) return true;
   const [program = '', ...args] = literalTexts(command) ?? [];

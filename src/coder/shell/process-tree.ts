@@ -30,8 +30,8 @@ const EXEC_POLL_MS = 2;
 const KERNEL_THREAD = 0x0020_0000;
 
 /**
- * Kills all processes of the command, first with SIGTERM, then with SIGKILL. Waits until they have ended, but at most
- * for the sum of `graceMs` and KILL_MS.
+ * Kills all processes of the command: first with SIGTERM and, if some still run after `graceMs`, with SIGKILL. Waits
+ * until they have ended, or until KILL_MS have passed since SIGKILL.
  */
 export async function endTree(root: Root, graceMs = GRACE_MS): Promise<void> {
   for (const [signal, waitMs] of [

@@ -1,8 +1,8 @@
 /**
- * The git commands that only read the repository. A command with an option that is not listed here is not accepted:
- * `--output` writes a file, `--ext-diff`, `--textconv` and `--show-signature` run programs, and `--no-index` reads
- * files outside the repository. git-settings.ts checks whether the configuration of a repository could make git run a
- * program.
+ * The git commands that only read the repository. A command with an option that is not listed here is not accepted. For
+ * example, `--output` writes a file, `--ext-diff`, `--textconv` and `--show-signature` run programs, and `--no-index`
+ * reads files outside the repository. git-settings.ts checks whether the configuration of a repository could make git
+ * run a program.
  */
 import { readOptions, setOf, type GivenOption, type KnownOptions } from './read-options.ts';
 

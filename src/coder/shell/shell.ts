@@ -243,9 +243,8 @@ export function openShell(options: ShellOptions) {
   return {
     run,
     /**
-     * Returns undefined if the command needs approval. It needs no approval if it only reads files of the workspace,
-     * and `shows` returns true for each of them. In this case, returns the environment in which the command must run.
-     * See read-only-line.ts.
+     * Returns the environment in which the command can run without approval, because it only reads files of the
+     * workspace for which `shows` returns true. Returns undefined if the command needs approval. See read-only-line.ts.
      */
     readOnly: (command: string, shows: ReadOnlyLineOptions['shows']) =>
       readOnlyEnvironment(command, { root: options.cwd, environment: environment(), shows }),

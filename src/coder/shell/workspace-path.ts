@@ -9,7 +9,8 @@ const WILDCARD = /[*?[{]/;
 /**
  * Returns whether a command may read the file or folder that a word names. If there is no such file, returns whether
  * its path is inside the workspace, because the word may be the name of a commit. `root` must be a real path. `shows`
- * returns whether the file with this real path may be read. By default, all files may be read.
+ * returns whether the file with this real path may be read. With `shows`, no folder may be read. By default, all files
+ * and folders of the workspace may be read.
  */
 export function mayRead(word: string, root: string, shows?: (file: string) => boolean): boolean {
   // `..` is refused: after a link to a folder, it is the parent of the target and not the folder of the link.

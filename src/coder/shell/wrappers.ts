@@ -57,9 +57,9 @@ const SHELL_LONG = new Set(['--norc', '--noprofile', '--posix']);
 const SHELL_LETTERS = /^-[ceuxvnf]*[oO]?$/;
 
 /**
- * Builtins and programs whose calls are not parsed. The only purpose of these programs is to run other programs. Shells
- * that are not in SHELLS are included. Interpreters, and programs that also have other purposes, such as `ssh`,
- * `docker` and `make`, are not included.
+ * Builtins and programs whose calls are not parsed. The main purpose of these programs is to run or control other
+ * programs. Shells that are not in SHELLS are included. Interpreters, and programs with another main purpose, such as
+ * `ssh`, `docker` and `make`, are not included.
  */
 const OPAQUE = new Set(
   // Shells.
@@ -237,9 +237,10 @@ function find(words: readonly Word[]): Inner | undefined {
 }
 
 /**
- * Returns the words of a command that xargs runs with unknown input. Xargs replaces a text with the input, or adds the
- * input to the words. With some combinations of options, this depends on their order and on the version of xargs, and
- * the result covers both cases. If there are several texts to replace, every word is marked as not literal.
+ * Returns the words of a command that xargs runs with unknown input. Xargs either replaces a text with the input, or
+ * adds the input to the words. With some combinations of options, their order and the version of xargs decide between
+ * the two. In this case, the result covers both. If there are several texts to replace, every word is marked as not
+ * literal.
  */
 function withInput(words: readonly Word[], given: readonly GivenOption[]): Word[] {
   const places = given

@@ -44,14 +44,14 @@ export interface CoderTool extends Tool {
   describe(args: JsonObject): string;
   /**
    * Describes what the call would do, without doing it. If an error of `run` can already be detected, throws the same
-   * error. If an `edit` changes one file, a person may answer with other content. `run` reads this content with
-   * `newContentOf(context.confirmation)`.
+   * error. If the preview of an edit is `modifiable`, a person may answer with other content. `run` reads this content
+   * with `newContentOf(context.confirmation)`.
    */
   preview(args: JsonObject, context: ToolContext): MaybePromise<Preview>;
   /**
-   * Returns undefined if the call needs approval. It needs no approval if it only reads files of the workspace, and
-   * `shows` returns true for each of them. If `shows` is undefined, all files of the workspace may be read. For such a
-   * call, returns the environment in which it must run. Must not throw if the arguments are valid.
+   * Returns the environment in which the call can run without approval, because it only reads files of the workspace
+   * for which `shows` returns true. If `shows` is undefined, all files of the workspace may be read. Returns undefined
+   * if the call needs approval. Must not throw if the arguments are valid.
    */
   readOnly?(args: JsonObject, shows: Shows | undefined): Promise<ReadOnlyEnvironment | undefined>;
   /**

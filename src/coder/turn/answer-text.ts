@@ -80,7 +80,7 @@ export class AnswerText {
     return rest;
   }
 
-  /** Makes the next chunk continue the last paragraph in the log. */
+  /** Makes the next chunk continue the last paragraph in the log, unless a chunk was numbered after that paragraph. */
   #goOn(): void {
     const { paragraph, chunk } = this.#next;
     if (chunk === 0 && paragraph - 1 === this.#after?.paragraph) this.#next = this.#after;

@@ -401,8 +401,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
 }
 
 /**
- * Returns whether the sender of the turn's first message may approve calls. If the turn was resumed after a restart, or
- * has further messages, the sender is unknown.
+ * Returns whether the sender of the turn's first message may approve calls. Returns false if the turn was resumed after
+ * a restart, or has further messages, because the sender is then unknown.
  */
 function mayApprove({ user, turn, resumed }: ExecutionContext): boolean {
   return !resumed && turn.length === 1 && rolesOf(user).includes('approve');

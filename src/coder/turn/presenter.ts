@@ -3,8 +3,8 @@
  * contains its kind. An execution of a task may use several presenters. For example, it uses a new one after a command
  * has run while the turn waited for an answer.
  *
- * - Text and thoughts are collected before they are sent (speech.ts). This also applies to those of helpers, which the
- *   `task` tool starts.
+ * - Text and thoughts are collected before they are sent (speech.ts). The text that a helper streams is shown as the
+ *   output of the `task` call that started the helper.
  * - A call is sent in full each time it changes: PENDING when it needs approval, waits for earlier calls or begins,
  *   EXECUTING with its output, then SUCCEEDED, FAILED or CANCELLED.
  */
