@@ -39,7 +39,7 @@ export type { Verdict };
 
 export const SHELL_TOOL = 'run_shell_command';
 const READ_TOOL = 'read_file';
-/** Tools that search a folder, by default the whole workspace. */
+/** Tools that list or search a folder, by default the root of the workspace. */
 const FOLDER_TOOLS: ReadonlySet<string> = new Set(['list_directory', 'glob', 'search']);
 export const FETCH_TOOL = 'fetch_url';
 export const SEARCH_TOOL = 'web_search';

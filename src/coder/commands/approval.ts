@@ -49,7 +49,7 @@ export function modeIn({ run, agent }: CommandContext): ApprovalMode {
 export function refuseInPlan(context: CommandContext): void {
   if (modeIn(context) === 'plan') {
     throw new CommandError(
-      'Nothing can be changed in plan mode; use /approval to set another mode.',
+      'In plan mode, files and the memory cannot be changed; use /approval to set another mode.',
     );
   }
 }
