@@ -26,9 +26,9 @@ export interface AdmissionOptions {
   /** Whether requests through a proxy on this machine are accepted without authentication. */
   readonly trustProxy?: boolean | undefined;
   /**
-   * Returns the Host headers that are accepted in addition to the host of `publicUrl`. Used only for requests that did
-   * not arrive over loopback. Returns undefined if every valid Host header is accepted. Without this check, a name that
-   * an attacker controls could lead a browser to this server.
+   * Returns the Host headers that are accepted in addition to the host of `publicUrl`, or undefined if every valid Host
+   * header is accepted. Used only for requests that did not arrive over loopback. The headers are restricted, because a
+   * name that an attacker controls could lead a browser to this server.
    */
   readonly networkHosts?: (() => ReadonlySet<string> | undefined) | undefined;
 }

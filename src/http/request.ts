@@ -75,7 +75,7 @@ export interface StreamReply {
 export interface TextReply {
   readonly headers: Readonly<Record<string, string>>;
   readonly chunks: AsyncIterator<string>;
-  /** The name under which unread bytes are counted. */
+  /** The name under which the reply is counted as an open stream. */
   readonly client: string;
   /** Must be called once, when the reply is complete. */
   readonly release: () => void;

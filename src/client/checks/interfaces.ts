@@ -43,7 +43,7 @@ async function openOffer(
   options: ConnectOptions,
 ): Promise<AgentService> {
   const found = { card: { ...card, supportedInterfaces: [offer] }, url };
-  // The preferred version must not prevent the checks of the other interfaces.
+  // The caller's preferred version or binding must not exclude this interface.
   const any = { ...options, version: undefined, binding: undefined };
   return (await openService(address, found, any)).service;
 }

@@ -57,7 +57,8 @@ export function exchangeOver(
       makeReadable(header);
       const isGrpc = header.get('content-type')?.startsWith('application/grpc') === true;
       const encoding = header.get('grpc-encoding')?.toLowerCase() ?? 'identity';
-      // Connect refuses such a response without reading its body. The stream, and so the connection, would stay open.
+      // Connect refuses such a response without reading its body. If nothing read the body, the stream and its
+      // connection would stay open.
       if (status !== 200 || !isGrpc || encoding !== 'identity') {
         discard(response.body).catch(() => undefined);
       }
