@@ -120,7 +120,7 @@ export interface ServeOptions {
    * from other machines are refused.
    */
   readonly publicUrl?: string;
-  /** Origins of web pages that may call the agent. Default: none. */
+  /** Origins of the web pages of other servers that may call the agent, or `*` for all. Default: none. */
   readonly cors?: readonly string[];
   /** The supported protocol versions. Default: all. */
   readonly versions?: readonly ProtocolVersion[];

@@ -14,8 +14,8 @@
  * event may arrive more than once. The receiver handles order and repetition as follows:
  *
  * - Parley's servers send ids of the form `TASK.CONFIG.SEQ`: the event's task, the push configuration and the event's
- *   number. Notifications of one server with the same TASK.CONFIG are passed on one at a time. Notifications with ids of
- *   another form have no order.
+ *   number. Notifications of one server with the same TASK.CONFIG are passed on one at a time. Notifications with other
+ *   ids have no order.
  * - A notification is dropped if a notification of the same server with the same id and content was already passed on.
  * - If notifications must be signed, a server cannot suppress or reorder the notifications of another server. Without
  *   signatures, the receiver cannot tell servers apart.

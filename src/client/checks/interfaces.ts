@@ -140,7 +140,7 @@ export async function checkCapabilities(agent: CheckedAgent): Promise<AgentCheck
       // Some agents open a stream even for an unknown task. The stream is closed, because its events are not needed.
       await events[Symbol.asyncIterator]().return?.();
     } catch (error) {
-      // The server of the Python SDK opens such a stream too, and then breaks the connection.
+      // The server of the Python SDK opens a stream for an unknown task too, and then breaks the connection.
       const opened = error instanceof ConnectionError && error.reason === 'broken';
       if (!opened) throw error;
     }

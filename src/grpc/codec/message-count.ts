@@ -64,7 +64,7 @@ function contentOf(field: DescField): WireType | Layout {
   return content;
 }
 
-/** Returns how a scalar is encoded. Without a type, it is an enum. */
+/** Returns how the scalar type of a field is encoded. A field without a scalar type is an enum. */
 function wireTypeOf(scalar: ScalarType | undefined): WireType {
   switch (scalar) {
     case ScalarType.STRING:

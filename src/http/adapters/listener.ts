@@ -104,8 +104,8 @@ export async function openListener(
    * The open sockets. The value is the time at which a socket was opened, or 0 if its protocol need not be detected or
    * is already known. With TLS, all sockets are here.
    *
-   * Without TLS, a socket is removed when it turns out to use HTTP/1.1. The HTTP server closes such a socket itself, and
-   * a `close` listener here would need 150 bytes. If the socket becomes a WebSocket connection, it is added again.
+   * Without TLS, a socket is removed when it turns out to use HTTP/1.1. The HTTP server closes this socket itself, and
+   * the listener `onClosed` would need 150 bytes. If the socket becomes a WebSocket connection, it is added again.
    */
   const sockets = new Map<Socket, number>();
   // One function for all sockets, so that each connection does not keep a function of its own in memory.
