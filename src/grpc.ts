@@ -1,6 +1,6 @@
 /**
  * gRPC: the third binding of the protocol. It needs the packages @connectrpc/connect and @bufbuild/protobuf, which are
- * loaded only with this module.
+ * loaded together with this module.
  *
  *   import { grpcBinding } from 'parley-a2a/grpc';
  *   serve(agent, { grpc: grpcBinding() });

@@ -75,7 +75,7 @@ export interface ServeOptions {
   readonly store?: HandlerOptions['store'];
   /**
    * How long finished tasks are kept. By default, they are kept for 30 days, and only while the store is smaller than 2
-   * GB. A store in PostgreSQL has no size limit. If this is false, the server removes only expired tasks. Unfinished
+   * GB. A store in PostgreSQL has no size limit. With false, the server removes only expired tasks. Unfinished
    * tasks are never removed.
    */
   readonly retention?: Retention | false;
@@ -120,7 +120,7 @@ export interface ServeOptions {
    * from other machines are refused.
    */
   readonly publicUrl?: string;
-  /** Origins of web pages that may call the agent. Default: none. */
+  /** Origins of the web pages of other servers that may call the agent, or `*` for all. Default: none. */
   readonly cors?: readonly string[];
   /** The supported protocol versions. Default: all. */
   readonly versions?: readonly ProtocolVersion[];

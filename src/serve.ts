@@ -49,7 +49,7 @@ import type { Upgrades } from './http/websocket/index.ts';
 import { consoleRoutes, pageReply, wantsPage } from './console/index.ts';
 import { LIMITS, type ServeOptions } from './serve-options.ts';
 
-/** How often the server ends or removes expired tasks, and removes tasks that are older than `retention` allows. */
+/** How often the server ends or removes expired tasks, and removes the tasks that `retention` does not keep. */
 const SWEEP_MS = 10_000;
 
 /** Minimum time for sending the remaining responses when a server or an address closes. */

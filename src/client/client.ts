@@ -103,8 +103,8 @@ export interface AgentClient extends AsyncDisposable {
   /** Sends a message and returns the events as they arrive. Reconnects after a broken connection. */
   stream(input: Input, options?: StreamOptions): AgentStream;
   /**
-   * Returns the events of an existing task. Reconnects after a broken connection. When the task has ended or asks for
-   * input, the stream ends as soon as the agent closes it.
+   * Returns the events of an existing task. Reconnects after a broken connection. If the task has ended or asks for
+   * input, the stream ends when the agent closes the connection.
    */
   resubscribe(taskId: string, options?: ResubscribeOptions): AgentStream;
   get(taskId: string, options?: CallOptions & { historyLength?: number }): Promise<Task>;

@@ -62,11 +62,16 @@ export async function connect(
 }
 
 /**
- * Chooses the best interface in the card, and returns a service for it. An interface whose origin is neither the origin
- * of `address` nor in `trustedOrigins` receives no headers. The agent chooses the address of such an interface. So this
- * address must not be in a private network, unless it has the host of `address`, or both addresses are on this machine.
- * In browsers, the browser's own rules apply instead. If the caller gives its own `fetch`, the address of an HTTP
- * interface is not checked here. The gRPC client is loaded only if gRPC is the best choice.
+ * Chooses the best interface in the card, and returns a service for it. The gRPC client is loaded only if gRPC is the
+ * best choice.
+ *
+ * An interface is trusted if its origin is the origin of `address` or is in `trustedOrigins`. The agent chooses the
+ * address of any other interface. So there are two rules for an interface that is not trusted:
+ *
+ * - It receives no headers.
+ * - Its address must not be in a private network, unless it has the host of `address`, or both addresses are on this
+ *   machine. This rule does not apply in browsers, which have rules of their own. It also does not apply to an HTTP
+ *   interface if the caller gives a `fetch`.
  */
 export async function openService(
   address: string,
@@ -99,10 +104,12 @@ export async function openService(
 type GrpcClient = typeof import('./grpc/index.ts');
 
 /**
- * Loads the gRPC client if gRPC is the best choice in the card. Otherwise returns undefined. If the packages of gRPC
- * are not installed, also returns undefined, so that another interface is used. In this case, throws if the card has no
- * other interface, or if the caller asks for gRPC. A caller's own `fetch` may check addresses or use a proxy, but gRPC
- * does not use `fetch`. So if the caller gives a `fetch`, gRPC is used only if the caller also asks for gRPC.
+ * Loads the gRPC client if gRPC is the best choice in the card. Otherwise returns undefined.
+ *
+ * - If the packages of gRPC are not installed, returns undefined, so that another interface is used. Throws if the card
+ *   has no other interface, or if the caller asks for gRPC.
+ * - A caller's own `fetch` may check addresses or use a proxy, but gRPC does not use `fetch`. So if the caller gives a
+ *   `fetch`, gRPC is used only if the caller also asks for gRPC.
  */
 export async function loadGrpc(
   found: FoundCard,

@@ -11,13 +11,16 @@
  *   Deno.serve(receiver.fetch);                                // a server with fetch handlers
  *
  * A server sends the events of a webhook in order. It repeats an event until it gets a 2xx answer or gives up, so an
- * event may arrive more than once. The id of a notification is `TASK.CONFIG.SEQ`: the event's task, the push
- * configuration and the event's number. Notifications of one server with the same TASK.CONFIG are passed on one at a
- * time. Notifications with other ids have no order. A notification is dropped if a notification of the same server with
- * the same id and content was already passed on. If notifications must be signed, a server therefore cannot suppress or
- * reorder the notifications of another server. Without signatures, the receiver cannot tell servers apart. The receiver
- * remembers the last ids in memory. After a restart, or with several receivers, a notification may be passed on again.
- * To recognize it, store the id of each notification with its content.
+ * event may arrive more than once. The receiver handles order and repetition as follows:
+ *
+ * - Parley's servers send ids of the form `TASK.CONFIG.SEQ`: the event's task, the push configuration and the event's
+ *   number. Notifications of one server with the same TASK.CONFIG are passed on one at a time. Notifications with other
+ *   ids have no order.
+ * - A notification is dropped if a notification of the same server with the same id and content was already passed on.
+ * - If notifications must be signed, a server cannot suppress or reorder the notifications of another server. Without
+ *   signatures, the receiver cannot tell servers apart.
+ * - The receiver remembers the last ids in memory. After a restart, or with several receivers, a notification may be
+ *   passed on again. To recognize it, store the id of each notification with its content.
  *
  * Every user of an agent can make the agent's server send signed notifications to any address. To accept only the
  * notifications of your own configurations, also set a `token`.

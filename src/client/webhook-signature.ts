@@ -29,8 +29,8 @@ const MAX_SIGNATURES = 4;
 /** Maximum number of keys of a fetched set that are tried. All keys in the option `keys` are tried. */
 const MAX_FETCHED_KEYS = 16;
 /**
- * Maximum length of a notification's id. This id contains the id of the configuration. Parley's servers percent-encode
- * the latter, which can make it nine times as long.
+ * Maximum length of a notification's id, which contains the id of the configuration. Parley's servers percent-encode
+ * the configuration's id, which can make that id nine times as long.
  */
 export const MAX_ID_CHARS = 4096;
 

@@ -103,11 +103,14 @@ export function createAdapter(router: ConnectRouter, context: GrpcContext): Grpc
 function statusOf({ status, trailer }: UniversalServerResponse): number {
   const code = Number(trailer?.get('grpc-status') ?? 0);
   if (code === 0) return status;
-  // gRPC requires this code for malformed messages. For the metrics, it is the client's error.
+  // gRPC requires the code INTERNAL for malformed messages, but such a message is an error of the client.
   return code === INTERNAL ? 400 : httpStatusOf(code);
 }
 
-/** Discards the rest of a refused request for a while. Until the stream is closed, the client can read the status. */
+/**
+ * Discards the rest of a refused request for a while, and then closes the stream. Meanwhile, the client can read the
+ * status.
+ */
 function discardRest(request: Http2ServerRequest): void {
   const { stream } = request;
   const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), DISCARD_MS).unref();
@@ -157,8 +160,9 @@ function isBeyondTimers(timeout: string | null): boolean {
 }
 
 /**
- * Returns the trailers. connect escapes all punctuation in `grpc-message`. gRPC specifies this only for `%` and for
- * characters that are not printable ASCII. grpc-js does not unescape other punctuation.
+ * Returns the trailers, with the punctuation in `grpc-message` unescaped. connect escapes most punctuation there. gRPC
+ * specifies this only for `%` and for characters that are not printable ASCII, and grpc-js does not unescape characters
+ * such as `:` and `/`.
  */
 function trailersOf(trailer: Headers): Record<string, string> {
   const out = Object.fromEntries(trailer);

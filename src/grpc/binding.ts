@@ -57,8 +57,8 @@ export function grpcBinding(): GrpcBinding {
 function createGrpcHandler(context: GrpcContext): GrpcHandler {
   const { app, maxBodyBytes } = context;
   const router = createConnectRouter({
-    // The protocols Connect and gRPC-Web are turned off. Browsers can use them, so they would need the rules for
-    // browsers, such as CORS.
+    // The protocols Connect and gRPC-Web are turned off. Browsers can use these protocols, so the server would have to
+    // apply its rules for browsers, such as CORS.
     connect: false,
     grpcWeb: false,
     acceptCompression: [],

@@ -2,7 +2,8 @@
 import { optionalPackage } from '../base/index.ts';
 import type { GrpcBinding } from '../http/index.ts';
 
-// Loaded before the modules that import these packages, so that the error for a missing package says what to install.
+// The packages are loaded before the modules that import them, so that the error for a missing package says what to
+// install.
 await optionalPackage('@bufbuild/protobuf', 'gRPC', () => import('@bufbuild/protobuf'));
 await optionalPackage('@connectrpc/connect', 'gRPC', () => import('@connectrpc/connect'));
 const binding = await import('./binding.ts');

@@ -20,15 +20,15 @@ type AuthenticatedFields = Parameters<Authenticate>[0];
 
 export interface AdmissionOptions {
   readonly authenticate?: Authenticate | undefined;
-  /** Origins of the web pages that may call the server. Default: none. */
+  /** Origins of the web pages of other servers that may call this server, or `*` for all. Default: none. */
   readonly corsOrigins?: readonly string[] | undefined;
   readonly publicUrl?: string | undefined;
   /** Whether requests through a proxy on this machine are accepted without authentication. */
   readonly trustProxy?: boolean | undefined;
   /**
-   * Returns the Host headers that are accepted in addition to the host of `publicUrl`. Used only for requests that did
-   * not arrive over loopback. Returns undefined if every valid Host header is accepted. Without this check, a name that
-   * an attacker controls could lead a browser to this server.
+   * Returns the Host headers that are accepted in addition to the host of `publicUrl`, or undefined if every valid Host
+   * header is accepted. Used only for requests that did not arrive over loopback. The headers are restricted, because a
+   * name that an attacker controls could lead a browser to this server.
    */
   readonly networkHosts?: (() => ReadonlySet<string> | undefined) | undefined;
 }
@@ -92,7 +92,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   function checkHost(request: TransportRequest): void {
     const given = request.header('host');
     const host = given ?? '';
-    // The URL in the card is made from this header. Signing a longer card takes more time.
+    // The URLs in the card are made from this header, and a longer card takes more time to sign.
     if (host.length > MAX_HOST_CHARS) {
       throw new A2AError('invalidRequest', 'The Host header is too long');
     }

@@ -44,8 +44,8 @@ function textReply(
 ): TextReply {
   const iterator = chunks[Symbol.asyncIterator]();
   try {
-    const client = clientOf(user, request);
-    return { headers, chunks: iterator, client, release: app.streams.acquire(client) };
+    const release = app.streams.acquire(clientOf(user, request));
+    return { headers, chunks: iterator, release };
   } catch (error) {
     iterator.return?.().catch(() => undefined);
     throw error;

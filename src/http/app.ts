@@ -279,7 +279,8 @@ const HEADER_NAMES = /^[\w!#$%&'*+.^`|~, -]{1,2048}$/;
 
 /**
  * Answers a CORS preflight request. All requested headers are allowed, because the origin was already checked, and
- * vendors' SDKs send headers of their own (`anthropic-version`, `x-goog-api-key`, `x-stainless-os` …).
+ * vendors' SDKs send headers of their own (`anthropic-version`, `x-goog-api-key`, `x-stainless-os` …). If the list of
+ * requested headers is missing, invalid or too long, the usual headers are allowed.
  */
 function preflight(request: TransportRequest): FullReply {
   const asked = request.header('access-control-request-headers') ?? '';

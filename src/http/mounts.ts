@@ -5,8 +5,8 @@
  *
  * In this example, `/agents/weather` is an A2A agent with a card, and with JSON-RPC and REST in both versions. Requests
  * for the card are authenticated too, because `find` may return different agents for different callers. `authenticate`
- * gets the agent's path (`request.mount`). The user that `authenticate` returns determines which tasks are visible. A
- * mounted agent has no tasks of its own.
+ * gets the agent's path (`request.mount`). The agents share the tasks of the handler. The user that `authenticate`
+ * returns determines which of these tasks are visible.
  */
 import type { MaybePromise } from '../base/index.ts';
 import { A2AError, type AgentCard, type User } from '../protocol/index.ts';

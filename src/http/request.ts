@@ -75,8 +75,6 @@ export interface StreamReply {
 export interface TextReply {
   readonly headers: Readonly<Record<string, string>>;
   readonly chunks: AsyncIterator<string>;
-  /** The name under which unread bytes are counted. */
-  readonly client: string;
   /** Must be called once, when the reply is complete. */
   readonly release: () => void;
 }

@@ -106,7 +106,7 @@ export function webhookDelivery(options: WebhookOptions = {}, signing?: SigningK
     return outcomeOf(response.statusCode ?? 0, response.headers['retry-after']);
   }
 
-  /** Throws if the URL itself is not allowed. The address of its host is checked at each request. */
+  /** Throws if the URL itself is not allowed. The built-in HTTP client checks the host's address at each request. */
   function checkUrl(url: string): void {
     try {
       guard.parse(url);

@@ -10,7 +10,7 @@ export const QUEUED_KEY = 'parley.queued';
 /**
  * The start of every execution id. `command/execute` returns an execution id, which is the id of the message that
  * starts the command's turn. Clients can use it like a task id. The prefix distinguishes it from task ids. Without the
- * prefix, a client could send a message whose id is the id of a task, and the server would take this task id for an
- * execution id. The events of an execution have the id of the session's task.
+ * prefix, a client could send a message whose id is the id of another task, and requests for that task would be treated
+ * as requests for an execution. The events of an execution have the id of the session's task.
  */
 export const EXECUTION_PREFIX = 'execution-';

@@ -1,8 +1,8 @@
 /**
  * The operations of the protocol as one interface.
  *
- * The server's handler and every client implement this interface. So a program uses an agent in the same way in its
- * own process and across the network.
+ * The server's handler and every client binding implement this interface. So a program uses an agent in the same way in
+ * its own process and across the network.
  */
 import type { AgentCard } from './card.ts';
 import type * as params from './params.ts';

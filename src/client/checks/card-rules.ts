@@ -4,7 +4,7 @@ import type { AgentCard, AgentInterface } from '../../protocol/index.ts';
 import { type FoundCard, isGrpc } from '../connection/discover.ts';
 import { type AgentCheck, doubtful, fine, wrong } from './check.ts';
 
-/** The required fields that the codec adds if they are missing, because ProtoJSON omits empty values. */
+/** The required fields that a card may omit if they are empty, as ProtoJSON does. The codec adds them. */
 const REQUIRED = [
   'description',
   'version',

@@ -43,7 +43,7 @@ async function openOffer(
   options: ConnectOptions,
 ): Promise<AgentService> {
   const found = { card: { ...card, supportedInterfaces: [offer] }, url };
-  // The preferred version must not prevent the checks of the other interfaces.
+  // The caller's preferred version or binding must not exclude this interface.
   const any = { ...options, version: undefined, binding: undefined };
   return (await openService(address, found, any)).service;
 }
@@ -140,7 +140,7 @@ export async function checkCapabilities(agent: CheckedAgent): Promise<AgentCheck
       // Some agents open a stream even for an unknown task. The stream is closed, because its events are not needed.
       await events[Symbol.asyncIterator]().return?.();
     } catch (error) {
-      // The server of the Python SDK opens such a stream too, and then breaks the connection.
+      // The server of the Python SDK opens a stream for an unknown task too, and then breaks the connection.
       const opened = error instanceof ConnectionError && error.reason === 'broken';
       if (!opened) throw error;
     }

@@ -15,7 +15,7 @@ export interface SignatureResult {
   readonly outcome: 'valid' | CardSignatureProblem;
   /** The reason in words. Empty for a valid signature. */
   readonly message: string;
-  /** For a valid signature, the address of the key set with its key. Undefined if the key was given in `keys`. */
+  /** For a valid signature, the address of the key set that has the key. Undefined if the key was given in `keys`. */
   readonly keysAt: string | undefined;
 }
 

@@ -150,7 +150,7 @@ const PATH_FIELDS: { readonly [O in Operation]?: readonly string[] } = {
 
 function fillPath(path: string, params: Readonly<Record<string, unknown>>): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    // `{id}` in the table is always the task's id. In setPushConfig, the parameter is called taskId.
+    // In the paths of METHODS, `{id}` is the task's id. The parameters of setPushConfig have it as `taskId`.
     return segment(name, params[name] ?? (name === 'id' ? params['taskId'] : undefined));
   });
 }

@@ -158,7 +158,8 @@ class FetchTransport implements Transport {
     const parse = createSseParser(maxEventBytes);
     const reader = response.body.getReader();
     let ended = false;
-    // Until the first event, heartbeats do not restart the idle time, which began with the request.
+    // The idle time began with the request. If the stream must have an event, heartbeats before the first event do not
+    // restart the idle time.
     let restarts = !expectsEvent;
     try {
       for (;;) {
@@ -189,8 +190,8 @@ class FetchTransport implements Transport {
 }
 
 /**
- * Waits for the first event of a stream, because the agent may refuse the request. Returns the whole stream. Its
- * `return` closes the connection immediately, even while a read waits for an event.
+ * Waits for the first event of a stream, because the agent may refuse the request. Returns the whole stream, including
+ * this event. The `return` of its iterator closes the connection immediately, even while a read waits for an event.
  */
 export async function begunStream(
   events: AsyncGenerator<StreamItem>,

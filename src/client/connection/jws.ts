@@ -1,4 +1,4 @@
-/** Verifies signatures with public keys (JWK). Uses Web Crypto, so that it also works in browsers. */
+/** Verifies signatures with public keys (JWK). Uses Web Crypto, which browsers have too. */
 import { isObject } from '../../base/index.ts';
 
 /** A public key as JSON (RFC 7517). */

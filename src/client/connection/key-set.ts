@@ -65,7 +65,7 @@ export class RemoteKeySet {
     this.#fetch = fetch;
   }
 
-  /** Returns the keys. Fetches them first if they were never fetched or are too old. Throws if that fails. */
+  /** Returns the keys. Fetches them first if they were never fetched or are too old. Throws if the request fails. */
   async keys(): Promise<readonly PublicJwk[]> {
     // If the last request failed less than MIN_AGE_MS ago, it is not repeated, and its error is thrown again.
     if (performance.now() - this.#fetchedAt >= MAX_AGE_MS) {
@@ -76,7 +76,8 @@ export class RemoteKeySet {
 
   /**
    * Fetches the keys again after a signature did not match, because the signer may have a new key. If a request is in
-   * progress, waits for it. Returns undefined if the set was requested less than MIN_AGE_MS ago or cannot be fetched.
+   * progress, waits for this request instead. Returns undefined if the last request is complete and began less than
+   * MIN_AGE_MS ago, or if the keys cannot be fetched.
    */
   async newKeys(): Promise<readonly PublicJwk[] | undefined> {
     if (this.#isRecent() && !this.#loading) return undefined;

@@ -76,7 +76,7 @@ export class Lifetime {
     this.#arm(this.#lastSign);
   }
 
-  /** Ends the lifetime after `ms` milliseconds in any case. */
+  /** Ends the lifetime after `ms` milliseconds, even if it is not idle. */
   totalTimeout(ms: number, reason: () => Error): void {
     const now = performance.now();
     this.#total = { at: now + ms, reason };
@@ -265,7 +265,7 @@ const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '
 
 /**
  * Returns the origin of an address, to decide whether it may receive our credentials. The three common loopback names
- * count as one origin if the scheme and the port are equal. The name in a card often differs from the name that the
+ * count as one origin if the scheme and the port are equal, because a card often has another of these names than the
  * user wrote. Names below `.localhost` and other loopback addresses are origins of their own.
  */
 export function credentialOrigin({ origin, protocol, hostname, port }: URL): string {
@@ -370,7 +370,7 @@ export function errorOfStatus(response: ResponseHead): A2AError {
     const type = mediaType(response) || 'nothing';
     return new A2AError('invalidAgentResponse', `The agent answered ${status} with ${type}`);
   }
-  // An HTTP status has the same meaning in every version.
+  // An HTTP status has the same meaning in every version, so the codec of 1.0 can decode every status.
   return withRetryAfter(
     v1.decodeError({ message: `The agent answered ${status}` }, response.status),
     response,

@@ -181,8 +181,8 @@ export function withFirstPushConfig(service: AgentService): AgentService {
     ...service,
     async getPushConfig(params, call) {
       if (params.pushNotificationConfigId !== undefined) return service.getPushConfig(params, call);
-      // The id may be omitted only in 0.3, and servers of 0.3 differ in the configuration that they return in this
-      // case.
+      // The id may be omitted only in 0.3, and servers of 0.3 differ in the configuration that they then return. So the
+      // list of configurations is requested instead.
       const [first] = await service.listPushConfigs(params, call);
       if (!first) throw new A2AError('taskNotFound', 'The task has no push configuration');
       return first;

@@ -35,8 +35,9 @@ const LINE_FEED = 10;
 const BYTE_ORDER_MARK = 0xfeff;
 
 /**
- * Makes a parser for one stream. `maxEventBytes` limits the part of an unfinished event that is kept in memory. The
- * size is measured in UTF-16 units. A text never has more UTF-16 units than bytes in UTF-8.
+ * Makes a parser for one stream. `maxEventBytes` limits the part of an unfinished event that is kept in memory. This
+ * part is measured in UTF-16 units. A text never has more UTF-16 units than bytes in UTF-8, so no event of up to
+ * `maxEventBytes` bytes is refused.
  */
 export function createSseParser(maxEventBytes = Number.POSITIVE_INFINITY): SseParser {
   /** Created for the first chunk of bytes. Not needed if all chunks are text. */

@@ -16,9 +16,8 @@ import { fetchKeySet, KEY_SET_PATH } from './key-set.ts';
 import { credentialOrigin } from './request.ts';
 
 /**
- * The trusted keys, with which a card may be signed: the public keys in `keys`, and the keys at the addresses in
- * `jwks`. At least one of the two fields is required. With `true`, only keys that the agent's own origin publishes are
- * accepted.
+ * The keys whose signatures are accepted: the public keys in `keys`, and the keys at the addresses in `jwks`. At least
+ * one of the two fields is required. With `true`, only keys that the agent's own origin publishes are accepted.
  */
 export type CardTrust =
   | true
@@ -29,8 +28,9 @@ export type CardTrust =
       readonly jwks?: readonly string[] | undefined;
     };
 
-/** A card whose signature is valid. It has only the fields that the signature covers. */
+/** A card that has a valid signature. */
 export interface VerifiedCard {
+  /** The card with only the fields that the signature covers. */
   readonly card: AgentCard;
   readonly alg: string;
   /** The id of the key that signed. */

@@ -63,13 +63,16 @@ export interface MessageStart {
   readonly params: MessageSendParams;
   /**
    * Returns whether the message may be sent again after this error. `failures` is the number of consecutive failures
-   * before it.
+   * before this error.
    */
   readonly resend: (error: ConnectionError, failures: number) => boolean;
   /**
-   * Whether to continue from the existing task that the message is for. If true, the follower fetches this task if it
-   * is unclear whether the message arrived. It also does so if the agent refuses the message, because the task may have
-   * ended. If false (the default), the follower throws in both cases, so that the caller can send the message again.
+   * Whether the follower fetches the existing task that the message is for, to continue from it. Used in two cases:
+   *
+   * - The connection fails before the first event, and `resend` returns false. The message may have arrived.
+   * - The agent refuses the message. The task may have ended.
+   *
+   * If false (the default), the follower throws in both cases, so that the caller can send the message again.
    */
   readonly checksTask?: boolean;
 }
@@ -113,7 +116,7 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<Stream
 export class TaskFollower {
   readonly #options: FollowOptions;
   #step: 'send' | 'subscribe' | 'poll' | 'end';
-  /** The id with which the task is fetched and subscribed to. */
+  /** The id of the task in the follower's requests. */
   #taskId: string | undefined;
   /**
    * Whether `#taskId` is the execution id of a live session's message. The events have the session's task id instead.
@@ -133,7 +136,7 @@ export class TaskFollower {
    */
   #rest: 'more' | 'settled' | 'nothing' = 'more';
   #started = false;
-  /** True if an answer to a question was sent, and no event shows yet that the agent has received the answer. */
+  /** True if an answer to a question was sent, and it is not known yet whether the agent has received the answer. */
   #unconfirmed = false;
   /** Number of consecutive connections that delivered nothing new. */
   #failures = 0;
@@ -316,7 +319,7 @@ export class TaskFollower {
     const over =
       error === undefined
         ? this.#rest !== 'more' && (settled || !polls)
-        : // A subscriber also follows the task's next turn, if there is one.
+        : // A follower of an existing task (`TaskStart`) reconnects, because the task may have another turn.
           this.#rest === 'nothing' &&
           (settled || !polls) &&
           'params' in from &&

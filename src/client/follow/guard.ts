@@ -6,7 +6,7 @@ import type { Part } from '../../protocol/index.ts';
 import { RemoteAgentError } from '../connection/errors.ts';
 import type { RemoteLimits } from './limits.ts';
 
-/** Maximum length of an id. Ids are stored in our own logs. */
+/** Maximum length of an id. It is limited, because the ids are stored in our own logs. */
 const MAX_ID = 256;
 
 export class RemoteTaskGuard {

@@ -17,7 +17,7 @@ const GRACE_MS = 1000;
 /**
  * Yields the items of one connection. If `leaves` is true, the iteration ends soon after the last event, even if the
  * agent does not close the stream. For a subscriber, `leaves` is false, because the task may continue. An abort ends
- * the wait immediately, even if the service ignores the signal.
+ * the wait for an item immediately, even if the service ignores the signal.
  */
 export async function* untilLastEvent(
   items: Items,
@@ -88,7 +88,7 @@ export function settles(event: StreamEvent): boolean {
 
 /**
  * Returns whether this is the last event of a stream. A snapshot of a task that waits for an answer is not the last
- * event. A stream that is opened with the answer may start with this snapshot.
+ * event, because a stream that is opened with the answer may start with this snapshot.
  */
 export function isLastEvent(event: StreamEvent): boolean {
   return event.kind === 'task' ? isTerminal(event.status.state) : settles(event);

@@ -73,7 +73,7 @@ function statusOf(code: Code, subject: ErrorSubject | undefined): number {
   return httpStatusOf(code);
 }
 
-/** Returns the details as in the REST binding. Leaves out details of unknown types, and invalid ones. */
+/** Returns the details in the form that they have in REST. Leaves out invalid details, and those of unknown types. */
 function detailsOf({ details }: ConnectError): unknown[] {
   return details.flatMap((detail) => {
     if (!('type' in detail)) return [];

@@ -38,7 +38,8 @@ export function exchangeOver(
       sent = true;
       keepListening(stream.session);
       stream.once('close', () => {
-        // The agent has not processed such a request (RFC 9113, section 8.7), for example because it was shutting down.
+        // With this code, the agent has not processed the request (RFC 9113, section 8.7), for example because it was
+        // shutting down.
         if (stream.rstCode === REFUSED_STREAM) sent = false;
         // The library Connect does not notice a reset without an error code.
         if (!answered) ended.reject(new Error('the stream ended without a response'));
@@ -57,7 +58,8 @@ export function exchangeOver(
       makeReadable(header);
       const isGrpc = header.get('content-type')?.startsWith('application/grpc') === true;
       const encoding = header.get('grpc-encoding')?.toLowerCase() ?? 'identity';
-      // Connect refuses such a response without reading its body. The stream, and so the connection, would stay open.
+      // Connect refuses a response with another status, type or encoding without reading its body. If nothing read the
+      // body, the stream and its connection would stay open.
       if (status !== 200 || !isGrpc || encoding !== 'identity') {
         discard(response.body).catch(() => undefined);
       }
@@ -84,9 +86,9 @@ type Stream = Awaited<ReturnType<Http2SessionManager['request']>>;
 const heard = new WeakSet<object>();
 
 /**
- * Listens to the errors of a connection. The session manager stops listening when it opens the next connection. It can
- * do so before the old connection has reported its error, for example if the agent supports only HTTP/1.1. An error
- * without a listener would end the process.
+ * Listens to the errors of a connection, because an error without a listener would end the process. The session manager
+ * stops listening when it opens the next connection. At this time, the old connection may not have reported its error
+ * yet, for example if the agent supports only HTTP/1.1.
  */
 function keepListening(session: Stream['session']): void {
   if (!session || heard.has(session)) return;

@@ -33,7 +33,7 @@ import { exchangeOver, type GrpcExchange } from './exchange.ts';
 
 /** The options of a connection over gRPC. `fetch` is not used. */
 export interface GrpcOptions extends HttpOptions {
-  /** Checks the addresses to which connections are made. Undefined for a trusted agent. */
+  /** Checks the addresses to which connections are made. Undefined if every address is allowed. */
   readonly guard?: NetworkGuard | undefined;
   /** Returns the limit of the bytes that are received for a call. It replaces `budget`. */
   readonly budgetOf?: ((call: Call) => ByteBudget) | undefined;
@@ -108,7 +108,7 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
     };
   }
 
-  /** Repeats a request once if that is safe. An open connection may have died or been closed since the last call. */
+  /** Repeats a failed request once if that is safe, because an open connection may have ended since the last call. */
   async function repeated<Result>(
     operation: Operation,
     ask: () => Promise<Result>,
@@ -143,7 +143,7 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
       const received = messages.message[Symbol.asyncIterator]();
       const receive = () => during(lifetime, operation, params, exchange, () => received.next());
       const items = events(receive, lifetime);
-      // A stream that resumes may have no new event for a long time.
+      // A stream that resumes may have no new event for a long time, so there is no timeout for its first event.
       if ('after' in params) lifetime.idleTimeout(0, Error);
       const expectsEvent = operation === 'streamMessage';
       // After the first event, HTTP/2 pings show whether a silent connection is alive (`sessionsFor`).

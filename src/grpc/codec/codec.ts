@@ -179,8 +179,8 @@ function isFiniteJson(value: unknown): boolean {
 
 /**
  * Converts a value that is not JSON. As in the other bindings, undefined values are removed, and NaN and Infinity
- * become null. A timestamp in another format is converted to the format of RFC 3339. A text that is not a timestamp is
- * removed. Half a surrogate pair is replaced, because UTF-8 cannot encode it. A model's chunk of text can end in the
+ * become null. A timestamp in another format is converted to the format of RFC 3339. A timestamp that cannot be parsed
+ * is removed. Half a surrogate pair is replaced, because UTF-8 cannot encode it. A model's chunk of text can end in the
  * middle of a pair.
  */
 function plainJson(raw: unknown): JsonValue {

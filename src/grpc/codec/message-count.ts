@@ -13,7 +13,8 @@ import { A2AError, MAX_JSON_NODES, tooManyNodes } from '../../protocol/index.ts'
 import { READ_OPTIONS } from './schema.ts';
 
 /**
- * In JSON, numbers and strings in a list are not counted. In protobuf, each is a `Value`, so more of them are allowed.
+ * Maximum number of `Value` messages. It is larger than MAX_JSON_NODES, because each number or string in a list is a
+ * `Value`, but `inspectJson` does not count it.
  */
 const MAX_VALUES = 10 * MAX_JSON_NODES;
 /** `fromBinary` refuses every message with more levels than this. Each entry of a map is a level too. */
@@ -63,7 +64,7 @@ function contentOf(field: DescField): WireType | Layout {
   return content;
 }
 
-/** Returns how a scalar is encoded. Without a type, it is an enum. */
+/** Returns how the scalar type of a field is encoded. A field without a scalar type is an enum. */
 function wireTypeOf(scalar: ScalarType | undefined): WireType {
   switch (scalar) {
     case ScalarType.STRING:

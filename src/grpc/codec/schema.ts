@@ -15,9 +15,10 @@ import { MAX_JSON_DEPTH } from '../../protocol/index.ts';
 import DESCRIPTORS from './descriptors.json' with { type: 'json' };
 
 /**
- * Options for reading messages. One level of JSON takes two levels of protobuf. The limit is high enough to read every
- * message that `inspectJson` accepts. `inspectJson` is called after the message was read. Unknown fields are not kept,
- * because nothing reads them, and each of them would need several objects in memory.
+ * Options for reading messages. `inspectJson`, which is called after a message was read, limits the levels of JSON. One
+ * level of JSON takes two levels of protobuf, so `recursionLimit` is high enough for every message that `inspectJson`
+ * accepts. Unknown fields are not kept, because nothing reads them, and each of them would need several objects in
+ * memory.
  */
 export const READ_OPTIONS = {
   recursionLimit: 2 * MAX_JSON_DEPTH + 20,

@@ -21,8 +21,7 @@ export interface DirectRequest extends IncomingMessage {
    */
   readonly isLocal: boolean;
   /**
-   * Passes the body to `sink`. Returns false if the body has already begun to arrive, so that it must be read as a
-   * stream.
+   * Passes the body to `sink`. Returns false if the body has already begun to arrive. It must then be read as a stream.
    */
   takeBody(sink: BodySink): boolean;
   /** Stops passing the body. The rest can be read as a stream. */

@@ -79,7 +79,7 @@ class Response<
   }
 }
 
-// Contrary to its types, the response of node:http2 does not have this property.
+// Contrary to its types, the response of node:http2 does not have the property `destroyed`.
 Object.defineProperty(Response.prototype, 'destroyed', {
   get(this: Response) {
     return this.stream.destroyed;

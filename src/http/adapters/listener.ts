@@ -18,7 +18,7 @@ import type { GrpcHandler } from './grpc.ts';
 import type { Http2Connections } from './http2.ts';
 import type { HttpHandler, HttpResponse } from './messages.ts';
 
-/** The timeout for the headers of a request, unless `requestTimeoutMs` is shorter. */
+/** The timeout for the headers of a request, unless `requestTimeoutMs` is shorter or 0 (no timeout). */
 const HEADERS_MS = 15_000;
 /** The timeout for a TLS handshake. */
 const HANDSHAKE_MS = 15_000;
@@ -101,9 +101,11 @@ export async function openListener(
   });
 
   /**
-   * The open sockets, each with the time at which it was opened. With TLS, and once the protocol of a socket is known,
-   * the time is 0. Without TLS, a socket of HTTP/1.1 is removed again: the HTTP server closes it, and its `close`
-   * listener would need 150 bytes. The socket of a WebSocket connection is then added again.
+   * The open sockets. The value is the time at which a socket was opened, or 0 if its protocol need not be detected or
+   * is already known. With TLS, all sockets are here.
+   *
+   * Without TLS, a socket is removed when it turns out to use HTTP/1.1. The HTTP server closes this socket itself, and
+   * the listener `onClosed` would need 150 bytes. If the socket becomes a WebSocket connection, it is added again.
    */
   const sockets = new Map<Socket, number>();
   // One function for all sockets, so that each connection does not keep a function of its own in memory.

@@ -64,7 +64,7 @@ const Fields = z.strictObject({
     'Timeout of a request to the server, in milliseconds. For a tool call, it restarts when the server reports progress.',
   ),
   timeout: TIMEOUT.describe('The same as timeoutMs. A number below 1000 counts as seconds.'),
-  disabled: FLAG.describe('Whether the server is disabled, so that it is not used.'),
+  disabled: FLAG.describe('Whether the server is disabled. A disabled server is not used.'),
   enabled: FLAG.describe('The opposite of disabled.'),
   includeTools: TOOL_NAMES.optional().describe('The tools to offer. Default: all.'),
   excludeTools: TOOL_NAMES.optional().describe('Tools that are not offered.'),

@@ -44,8 +44,8 @@ export function textPlace({ messageId, role }: Message): TextPlace | undefined {
 }
 
 /**
- * Makes the id of a message with questions as text. `isOther` is true if the client of the turn has the extension,
- * so that only other clients need the message.
+ * Makes the id of a message with questions as text. `isOther` is true if only clients other than the client of the turn
+ * need the message, because the client of the turn has the extension.
  */
 export function questionId(isOther: boolean): string {
   return `question-${globalThis.crypto.randomUUID()}${isOther ? '.other' : ''}`;

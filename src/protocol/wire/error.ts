@@ -77,7 +77,7 @@ export function decodeError(raw: unknown, http?: number, subject?: ErrorSubject)
   const facts = Array.isArray(data) ? factsOfDetails(data) : factsOfData(data);
   const said = textOfError(error);
   const reason = facts.reason ?? reasonOfProblem(error.type);
-  // A 404 without a specific message comes from the server's router, which means that the path is wrong.
+  // An error whose message is empty or `not found` comes from the server's router. So the subject is not used.
   const routed = /^(not found\.?)?$/i.test(said);
   const read = kindOf(error, reason, http, routed ? undefined : subject);
   // ADK's server loses the error codes of its SDK and sends all errors as internal errors.

@@ -1,7 +1,7 @@
 /**
  * Writes messages, tasks and events as ProtoJSON, for both protocol versions. Writes only fields of the protocol,
  * because strict ProtoJSON parsers reject other fields. The order of fields is fixed, so that V8 can use the same
- * hidden class for all objects of a kind.
+ * hidden class for all objects with the same fields.
  */
 import type { Artifact, Message, Part } from '../message.ts';
 import type { StreamEvent, Task, TaskState, TaskStatus } from '../task.ts';

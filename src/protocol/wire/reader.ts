@@ -1,6 +1,6 @@
 /**
  * Reads messages, tasks and events of both versions into the internal format. Callers validate the result with a
- * schema. The versions differ only in the format of parts and in names. A `Dialect` describes these differences.
+ * schema. A `Dialect` describes the differences between the versions: names, the format of parts, and a few fields.
  *
  * This is a hot path on the server, so each object is copied only once, and plain loops are used.
  */

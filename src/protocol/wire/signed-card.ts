@@ -3,7 +3,7 @@
  *
  * According to the specification, the text is the canonical JSON of the card without `signatures`. The public SDKs sign
  * another text. They parse the card first, which drops unknown fields, and then remove all empty values. So a card has
- * several texts. A server signs every text of the card in each protocol version. A verifier tries every text.
+ * several texts. A server makes a signature for each of them, and a verifier tries each of them.
  *
  * Each text comes with the card that it describes. After a verification, only this card may be used, because fields
  * that are not in the text are not signed.
