@@ -1,4 +1,7 @@
-/** Records where in the log of a conversation the clients' messages are, and where the turns of these messages end. */
+/**
+ * Records the position of each client's message in the logs of a conversation, and the position at which the turn of
+ * the message ends.
+ */
 import { BoundedMap, isObject } from '../base/index.ts';
 import { isTerminal, SOURCE_KEY, type StreamEvent, type Task } from '../protocol/index.ts';
 import type { LiveClient } from './client/session.ts';

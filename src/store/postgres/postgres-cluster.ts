@@ -356,7 +356,7 @@ export class PostgresCluster implements StoreCluster {
     if (!listens || performance.now() - this.#polledAt >= POLL_MS) this.#poll();
     if (!isRenewal) return;
     this.#mail.keepOnly(this.#members.peers);
-    // The hint for tasks that a node has released may be lost.
+    // The hint `orphans` may be lost. So orphaned tasks are looked for after each renewal.
     this.#member?.orphaned();
     void this.#releases.runLate();
     if (leads) this.#db.run(CLUSTER_SQL.forget).catch(() => undefined);
@@ -367,7 +367,9 @@ export class PostgresCluster implements StoreCluster {
     }
   }
 
-  /** Hints may be lost. So this looks for everything that they report, except for orphaned tasks (see `#look`). */
+  /**
+   * Queries for everything that hints report, because hints may be lost. The exception is orphaned tasks (see `#look`).
+   */
   #poll(): void {
     this.#polledAt = performance.now();
     void this.#mail.read();
