@@ -1,6 +1,6 @@
 /**
- * Records the position of each client's message in the logs of a conversation, and the position at which the turn of
- * the message ends.
+ * Records the position of each message of a client in the log of its task, and the position at which the turn of the
+ * message ends.
  */
 import { BoundedMap, isObject } from '../base/index.ts';
 import { isTerminal, SOURCE_KEY, type StreamEvent, type Task } from '../protocol/index.ts';

@@ -76,8 +76,8 @@ interface Watched {
   /** The owner of the task at the last check, or an empty string if it had none. Undefined before the first check. */
   node?: string;
   /**
-   * Set when this node learns of entries that it has not read. `seq` is the last of these entries, and `since` is the
-   * time when the node fell behind. The node may have read the entries in the meantime.
+   * Set when this node learns of entries that it has not read. `seq` is the number of the last of these entries, and
+   * `since` is the time when the node fell behind. The node may have read the entries in the meantime.
    */
   behind?: { readonly seq: number; readonly since: number };
 }

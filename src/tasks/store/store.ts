@@ -167,7 +167,7 @@ export interface DuePush extends Scope {
   readonly position: number;
 }
 
-/** Selects a page of due webhooks: at most `limit`, after the last webhook of the previous page. */
+/** Selects a page of the webhooks with a `dueAt`: at most `limit`, after the last webhook of the previous page. */
 export interface DueQuery {
   readonly after?: Pick<DuePush, 'dueAt' | 'position'> | undefined;
   readonly limit: number;
