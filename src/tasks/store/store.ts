@@ -67,7 +67,7 @@ export interface Append extends Scope {
   readonly messageIds?: readonly string[] | undefined;
   /**
    * Time at which a new task expires, in milliseconds. `setExpiry` can change it later. A task with
-   * `Number.MAX_SAFE_INTEGER` never expires, and `StoreRetention.finished` leaves it out.
+   * `Number.MAX_SAFE_INTEGER` never expires, and by default `StoreRetention.finished` leaves it out.
    */
   readonly expiresAt?: number | undefined;
   /** Rough size of the entries in bytes, for stores that count sizes. */
