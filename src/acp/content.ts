@@ -1,8 +1,8 @@
 /**
  * Converts ACP content blocks to message parts and back.
  *
- * A link to a file becomes a mention in the text (`@"/home/ann/a.ts"`), and the agent reads the file itself. A file
- * that the editor embeds becomes a file part.
+ * A link to a file becomes a mention in the text (`@"/home/ann/a.ts"`), and the agent reads the file itself. Other
+ * links, and files that the editor embeds, become file parts.
  */
 import { fileURLToPath } from 'node:url';
 import {

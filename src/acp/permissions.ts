@@ -65,7 +65,7 @@ export function permissionRequests(options: PermissionsOptions) {
       const question: RequestPermissionRequest = {
         sessionId,
         toolCall: toolView(call, workspace),
-        // `modify` needs the new content as well, and ACP has no field for it.
+        // `modify` is left out, because its answer must contain the new content, and ACP has no field for content.
         options: request.options.filter((option) => option.id !== OPTION.modify).map(optionOf),
       };
       client

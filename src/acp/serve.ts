@@ -82,7 +82,7 @@ export interface AcpOptions {
    * elsewhere, or if one of its turns has not ended. If this is missing, session/delete is not supported.
    */
   remove?(sessionId: string): Promise<void>;
-  /** Whether the model sees images, so that clients may send them. Default: true. */
+  /** Whether the model accepts images. If not, clients are told not to send images. Default: true. */
   readonly images?: boolean;
   /** The methods by which a person gives the agent access to a model. Default: none. */
   readonly authentication?: AcpAuthentication;
@@ -196,7 +196,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
         throw RequestError.sessionNotFound(sessionId);
       }
       const before = joined.get(one.sessionId);
-      // session/new on a live session returns the session that the client has already joined.
+      // On a connection that has only one session, session/new returns the session that the client has already joined.
       if (before && sessionId === undefined) return before;
       joined.set(one.sessionId, one);
       before?.stop();
@@ -224,7 +224,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     await release(one.session);
   }
 
-  /** Handles session/close: leaves the session. If no other client has the session open, cancels its turn first. */
+  /** Handles session/close: leaves the session. If `isShared` returns false for the session, cancels its turn first. */
   async function close({ params: { sessionId } }: SessionRequest): Promise<void> {
     const one = find(sessionId);
     if (options.isShared?.(one.session) === false) {

@@ -61,8 +61,8 @@ export interface AcpSessionOptions {
   readonly session: LiveSession;
   readonly client: AgentContext;
   /**
-   * The client's editor. Commands may run in its terminals. `retry` is called when the client sends a prompt and all
-   * earlier turns of the client have ended.
+   * The client's editor. Commands may run in its terminals. `retry` is called when the client sends a prompt, unless an
+   * earlier prompt of the client is pending or the task waits for an answer.
    */
   readonly editor: Pick<ClientEditor, 'terminalOf' | 'retry'>;
   /** Whether to send the earlier conversation to the client. */

@@ -36,8 +36,9 @@ export interface AcpSocketOptions extends AcpAbout {
 }
 
 /**
- * Serves ACP on a WebSocket. The socket has one session at a time. Every session request returns this session until the
- * client leaves it. `enter` gets the name that the peer sent in `initialize`.
+ * Serves ACP on a WebSocket. The socket has one session at a time. Until the client leaves this session, session/new
+ * returns it, and session/load and session/resume accept only its id. `enter` gets the name that the peer sent in
+ * `initialize`.
  *
  *   liveServeOptions({ …, acp: (socket, enter) => acpSocket(socket, enter, { version, logger }) })
  */
@@ -119,7 +120,10 @@ export function acpHttp(about: AcpAbout) {
     });
 }
 
-/** Makes every session request of a connection return the same session, until the client leaves it. */
+/**
+ * Returns the functions `join` and `leave` for a connection with one session at a time. `join` returns the same session
+ * until the client leaves it.
+ */
 function oneSession(enter: Enter) {
   let session: LiveSession | undefined;
   return {

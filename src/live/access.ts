@@ -33,7 +33,7 @@ const TOKEN_BYTES = 32;
  */
 const TICKET_BYTES = 11;
 const MAX_NAME = 40;
-/** The user of a request without a token, on this machine. */
+/** The user of a request that is accepted although it has no valid token. */
 const ANONYMOUS: User = { id: '' };
 
 export interface LiveToken {

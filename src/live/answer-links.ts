@@ -1,8 +1,8 @@
 /**
- * Links with which a person answers one call of a live session, without a token. They are sent in notifications.
+ * Links in notifications. With a link, a person answers one tool call of a live session without a token.
  *
  * A link is signed with a key of this process. It is valid for a limited time, and only for one confirmation request of
- * one call. Opening the link (GET) only shows the call, because mail and chat programs open links for previews. Each
+ * its call. Opening the link (GET) only shows the call, because mail and chat programs open links for previews. Each
  * button of the page sends a POST to another link, which also contains the chosen option. With a link, a person can
  * only allow the call once, or reject it. A link cannot add rules, change content or answer questions in words. Other
  * clients can answer the call too, and the first answer counts.
@@ -26,8 +26,8 @@ const MAX_LINK_CHARS = 2048;
 /** Maximum size of a form's body. The form has no fields. */
 const MAX_BODY_BYTES = 1024;
 /**
- * Maximum number of used links that are remembered. If a link is used again after it has been forgotten, it has no
- * effect, because the call already has its answer.
+ * Maximum number of confirmation requests that are remembered as answered by a link. If a link to an older request is
+ * used again, it has no effect, because the call already has its answer.
  */
 const MAX_USED = 1000;
 
@@ -104,7 +104,7 @@ export class AnswerLinks {
   #read(link: string): Bound {
     const [text = '', mac = ''] = link.slice(0, MAX_LINK_CHARS).split('.');
     if (!sameSecret(mac, this.#mac(text))) throw expired();
-    // The signature is right, so the text was made here.
+    // The signature is valid, so this process has made the text.
     const [call, request, option, until] = JSON.parse(
       Buffer.from(text, 'base64url').toString(),
     ) as [string, string, string, number];

@@ -25,7 +25,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': `default-src 'none'; script-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
   'cache-control': 'no-store',
   // The path is a secret, so other origins must not receive it as the referrer. `no-referrer` is not used, because then
-  // browsers would send the origin "null" with the form.
+  // browsers would send the origin "null" with the form, and the server refuses this origin.
   'referrer-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
   'x-robots-tag': 'noindex',

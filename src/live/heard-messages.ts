@@ -1,4 +1,7 @@
-/** Records where in the log of a conversation the clients' messages are, and where the turns of these messages end. */
+/**
+ * Records the position of each message of a client in the log of its task, and the position at which the turn of the
+ * message ends.
+ */
 import { BoundedMap, isObject } from '../base/index.ts';
 import { isTerminal, SOURCE_KEY, type StreamEvent, type Task } from '../protocol/index.ts';
 import type { LiveClient } from './client/session.ts';

@@ -182,7 +182,7 @@ export class SessionReader {
       if (!(error instanceof A2AError)) throw error;
       // The task has just failed or been canceled. Continue with the next task.
       if (error.kind === 'unsupportedOperation') return { from };
-      // The task has no such event, so the client starts again with a snapshot.
+      // The task has no event with this number, so the client starts again with a snapshot.
       if (error.kind === 'invalidParams' && typeof from === 'number') {
         return this.#subscribe(id, 'now');
       }

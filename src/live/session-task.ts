@@ -44,7 +44,10 @@ export function isUnavailable(error: unknown): error is A2AError {
   return error instanceof A2AError && error.kind === 'unavailable';
 }
 
-/** Returns whether the server is unavailable only for a while. A server that is shutting down names no time. */
+/**
+ * Returns whether the server is unavailable only for a while. The error of a server that is shutting down has no retry
+ * time.
+ */
 export function mayRetry(error: unknown): boolean {
   return isUnavailable(error) && error.detail.retryAfterSeconds !== undefined;
 }

@@ -3,7 +3,7 @@
  * on the list of clients.
  *
  * When a session of `parley` ends, its webhooks are removed, because the tokens of its clients become invalid too. The
- * webhooks of a session of `parley serve` belong to its user and stay.
+ * webhooks of a session of `parley serve` belong to the session's user and stay.
  */
 import { A2AError, type PushNotificationConfig } from '../protocol/index.ts';
 import type { Logger, RequestHandler, TaskStore } from '../tasks/index.ts';
@@ -25,7 +25,7 @@ interface WebhookOptions {
 export class Webhooks {
   readonly #options: WebhookOptions;
   #clients: readonly LiveClient[] = [];
-  /** The URLs of webhooks that each token has given. */
+  /** The URLs of the webhooks that clients have given, by the id of their token. */
   readonly #urls = new Map<string, Set<string>>();
 
   constructor(options: WebhookOptions) {
@@ -128,8 +128,8 @@ function clientId(config: string | undefined): string {
 
 /**
  * Removes the webhooks of all tasks of a session that belongs to no user. It uses the store and not the handler,
- * because it may be called before `recover`. Until then, a request to the handler would end an interrupted task instead
- * of continuing it.
+ * because it may be called before `recover`. Before `recover`, a request to the handler would end a task whose
+ * execution was interrupted by a crash, instead of continuing it.
  */
 export async function removeWebhooks(store: TaskStore, contextId: string): Promise<void> {
   let cursor: string | undefined;

@@ -77,7 +77,9 @@ function hasDeadLetters(number: ReadNumber): boolean {
   return number("SELECT count(*) FROM sqlite_master WHERE name = 'dead_letters'") > 0;
 }
 
-/** Returns whether tasks in the file have a time of expiry. Tasks in files of the first version have none. */
+/**
+ * Returns whether the table of tasks has a column for the time of expiry. Files of the first version do not have it.
+ */
 function hasExpiry(number: ReadNumber): boolean {
   return number("SELECT count(*) FROM pragma_table_info('tasks') WHERE name = 'expires_at'") > 0;
 }

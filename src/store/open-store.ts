@@ -143,9 +143,10 @@ function takeLock(file: string): { release(): void; abandon(): void } {
 }
 
 /**
- * Creates the file if it does not exist. Otherwise checks that it is readable, writable and a database, because SQLite
- * would overwrite a short file of another kind. Call this only while the lock is held and before SQLite opens the file.
- * Closing a file releases all locks that this process has on the file, including the locks of SQLite.
+ * Creates the file if it does not exist. Otherwise checks that it is readable and writable, and that it is empty or a
+ * database. Without this check, SQLite would overwrite a short file of another kind. Call this only while the lock is
+ * held and before SQLite opens the file. Closing a file releases all locks that this process has on the file, including
+ * the locks of SQLite.
  */
 function checkFile(file: string): void {
   if (createFile(file)) return;

@@ -27,7 +27,7 @@ interface RemovalPlan<Task> {
  * Chooses the tasks and entries that one transaction removes. Tasks for which `find` returns undefined are skipped.
  *
  * A large task is removed in parts, starting with its last entries. The first part contains the entry with the status.
- * Without this entry, clients do not find the task, so they never see an incomplete task.
+ * When this entry is removed, clients no longer find the task. So they never see an incomplete task.
  */
 export function removalPlan<Task extends StoredTask>(
   tasks: readonly { readonly taskId: string }[],

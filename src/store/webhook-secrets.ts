@@ -97,8 +97,8 @@ export class WebhookSecrets {
   }
 
   /**
-   * Runs `work` if there are older keys. `work` encrypts all webhooks of the store with the current key, and returns
-   * the number of changed webhooks. Logs failures, and never rejects.
+   * Runs `work` if there are older keys. `work` must call `resealed` for each webhook of the store, store the results,
+   * and return the number of changed webhooks. Logs failures, and never rejects.
    */
   async reseal(work: () => MaybePromise<number>): Promise<void> {
     try {

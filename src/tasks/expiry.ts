@@ -185,8 +185,8 @@ function fail(runtime: ExpiryRuntime, error: unknown, text: string, taskId?: str
 }
 
 /**
- * Maximum number of times that a page is read. A page is read again if some of its tasks had expired, because the next
- * tasks then move up to this page and may have expired too.
+ * Maximum number of times that a page is read. A page is read again if expired tasks on it were ended or removed. The
+ * next tasks then move up to this page, and may have expired too.
  */
 const MAX_READS = 8;
 

@@ -12,7 +12,7 @@ import {
 } from '../protocol/index.ts';
 import type { RequestHandler } from './handler.ts';
 
-/** The access that each operation needs: the operations of the protocol, and the others of `RequestHandler`. */
+/** The access that each operation of `RequestHandler` needs. METHODS has the operations of the protocol. */
 const OPERATIONS = {
   ...METHODS,
   reserveTask: { access: 'write', on: 'task' },
@@ -83,7 +83,7 @@ export function mapCalls(
     run: (params: Params, call?: Call, extra?: Extra) => Promise<Result>,
   ) {
     const access: OperationAccess = OPERATIONS[operation];
-    // This is not an async function, which would create further promises for every request.
+    // This function is not async, because an async function creates further promises for every request.
     return (params: Params, call: Call = {}, extra?: Extra): Promise<Result> => {
       try {
         return run(params, map(access, params, call), extra);

@@ -291,7 +291,8 @@ export function createHandler(
     }
     const { historyLength } = configuration ?? {};
     if (created) {
-      // Entry 1 of a new task is known, so it is not read from the store. Its history has only this message.
+      // Entry 1 of a new task is known, so it is not read from the store. The history of the task has only the client's
+      // message.
       const task = shown(created, view, historyLength);
       const first = task === created ? new Published({ seq: 1, event: task }) : opening(task, 1);
       return TaskStream.read(log, live, 1, first, { view });

@@ -89,7 +89,10 @@ export async function accept(
   }
 }
 
-/** The last part of accepting a message. It runs after the turn in `arrivals`, so other copies do not wait for it. */
+/**
+ * The last part of accepting a message. It runs after the turn in `arrivals`, so other copies of the message do not
+ * wait for it.
+ */
 type Rest = () => Promise<Started>;
 
 async function acceptOnce(
@@ -331,8 +334,8 @@ async function proceed(
     const asked = runtime.executor.receive?.(request, loaded.task);
     reception = asked instanceof Promise ? await asked : asked;
     if (loaded.seq !== live.seq) {
-      // The task has changed while `receive` decided. If the running execution does not take the message, it is refused
-      // now, because the task may change during each further call of `receive` too.
+      // The task has changed while `receive` decided. If the running execution does not take the message, the message
+      // is refused now. Otherwise, the task could change during each further call of `receive`.
       if (live.running && !reception?.deliver) throw refused(live);
       continue;
     }

@@ -17,7 +17,7 @@ import type { LiveTask } from './log/live-task.ts';
 import type { TaskKey } from './store/store.ts';
 
 /**
- * Converts users for requests to another node. Without a codec, a user is sent as JSON, so that the other node gets an
+ * Converts users for requests to another node. Without a codec, a user is sent as JSON. The other node then gets an
  * object without the methods of its class.
  */
 export interface UserCodec {

@@ -2,8 +2,8 @@
  * Removes finished tasks that ended too long ago. If the store is too large, also removes the finished tasks that ended
  * earliest. Three kinds of tasks are not removed: unfinished tasks, tasks that are being read in this process, and
  * tasks whose session decides how long they are kept (`keepTasks`). The size of the tasks of sessions does not count.
- * If it did, all other tasks would be removed to make room for them. A task with events that a webhook has not received
- * is kept for a day after its end.
+ * Otherwise, large sessions could cause the removal of all other tasks. A task with events that a webhook has not
+ * received is kept for a day after its end.
  *
  * The work is done in small parts between other events, so that requests do not wait for it.
  */
@@ -50,7 +50,8 @@ const GROUP = 16;
 /** How long the removal may run before it yields to the event loop, in milliseconds. */
 const TURN_MS = 10;
 /**
- * How long a task with undelivered events is kept after its end. After this time, the events have become dead letters.
+ * How long a task with undelivered events is kept after its end. By default, an event becomes a dead letter after the
+ * same time (`pushGiveUpMs`).
  */
 const KEEP_UNDELIVERED_MS = 86_400_000;
 /**

@@ -210,8 +210,8 @@ export class Runtime {
   }
 
   /**
-   * Ends a task that is not being executed. Notifies its webhooks, but not its executor. To notify the executor, use
-   * `tellCanceled`.
+   * Ends a task that is not being executed, and notifies its webhooks. Does not call `cancel` of the executor. For
+   * that, use `tellCanceled`.
    */
   async end(live: LiveTask, last: StatusEvent): Promise<void> {
     if (this.executor.conclude && !live.running) {

@@ -28,7 +28,7 @@ export function withView(roles: readonly LiveRole[]): LiveRole[] {
   return LIVE_ROLES.filter((role) => role === 'view' || roles.includes(role));
 }
 
-/** The form of a token, which is sent in a header or as a WebSocket subprotocol (`token` in RFC 9110). */
+/** The form of a token: `token` in RFC 9110, because it is sent in a header or as a WebSocket subprotocol. */
 export const LIVE_TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /** Maximum number of clients in a snapshot or a presence update. `LiveSession.clients` returns all clients. */

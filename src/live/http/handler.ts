@@ -109,7 +109,9 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     return { queued, heard };
   }
 
-  /** Wraps an operation that changes webhooks. The returned function also refreshes the session's webhooks. */
+  /**
+   * Wraps an operation that changes webhooks. The returned function then reads the session's list of webhooks again.
+   */
   function changesWebhooks<P, R>(
     change: (params: P, call: Call) => Promise<R>,
     check?: (params: P, member: Visit['member']) => void,

@@ -161,8 +161,8 @@ function acpRoute(options: LiveServeOptions, acp: AcpSocket): SocketRoute {
   return {
     path: ACP_PATH,
     protocols: ['acp'],
-    // ACP's WebSocket transport requires this header. The server does not use its value, because a WebSocket is one
-    // connection.
+    // ACP's WebSocket transport requires this header. The server does not use its value, because each WebSocket is one
+    // ACP connection.
     headers: () => ({ 'Acp-Connection-Id': randomUUID() }),
     open: (socket, request) =>
       guarded(socket, options.logger, () => acp(socket, entrance(options, request, socket))),

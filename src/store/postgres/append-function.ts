@@ -10,7 +10,7 @@
 
 /** Separates the message ids of an append. `toPostgresText` never returns a text that contains it. */
 export const ID_SEPARATOR = '\uffff\uffff';
-/** Separates the logs of the appends. JSON text never contains a control character. */
+/** Separates the logs of the appends. They do not contain this character, because JSON.stringify escapes it. */
 export const LOG_SEPARATOR = '\x1e';
 
 /**

@@ -27,8 +27,8 @@ const ENTRY_BYTES = 100;
 const MAX_RACES = 20;
 
 export const APPEND = {
-  // The name has the number of the function, because behind a pooler an older node may have prepared its own statement
-  // on the same connection.
+  // The name of the statement contains the number of the function. Otherwise, behind a pooler, an older node could have
+  // prepared another statement with this name on the same connection.
   name: 'parley.append_2',
   text: `SELECT parley.append_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
     $17)`,

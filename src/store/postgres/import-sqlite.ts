@@ -58,7 +58,7 @@ interface Progress {
 export interface Imported {
   /** The number of tasks that were copied, including those of earlier calls. */
   readonly tasks: number;
-  /** Whether an earlier call has already copied all of them. */
+  /** Whether an earlier call has already copied all tasks. */
   readonly already: boolean;
 }
 
@@ -98,8 +98,8 @@ const TASK_ROWS = `
   ORDER BY t.id LIMIT ${GROUP}`;
 
 /**
- * Copies the store. Throws a StoreError if this is not possible, and the signal's reason if the signal is aborted. A file
- * that has changed since its import began cannot be imported again into the same database.
+ * Copies the store. Throws a StoreError if the store cannot be copied, and the signal's reason if the signal is
+ * aborted. A file that has changed since its import began cannot be imported again into the same database.
  */
 export async function importSqlite(
   path: string,
@@ -162,7 +162,9 @@ function contentOf(db: DatabaseSync): string {
   return JSON.stringify(counts.get());
 }
 
-/** Returns whether the file has other tasks than those that an import of an earlier version has copied. */
+/**
+ * Returns whether an import of an earlier version is done, and the file has other tasks than those that were copied.
+ */
 function hasMore(db: DatabaseSync, { done, tasks, last }: Progress): boolean {
   const all = new Query<[number, number | null]>(
     db,
@@ -175,7 +177,8 @@ function hasMore(db: DatabaseSync, { done, tasks, last }: Progress): boolean {
 
 /**
  * Starts the import, unless an import of the same file has already been started. Returns the progress. Before it starts
- * a new import, throws a StoreError if the database already contains tasks or another import.
+ * a new import, throws a StoreError if the database already contains tasks, or if an import of another file has copied
+ * tasks into it.
  */
 async function begin(
   db: Postgres,
@@ -276,7 +279,8 @@ class Copy {
 
   async #task(tx: Executor, row: TaskRow, scope: number): Promise<void> {
     const [id, , tenant, owner, taskId, contextId, ...columns] = row;
-    // The nodes take over tasks with the empty id, which no node has. A task that waits for its first message has none.
+    // A task whose execution was interrupted gets the empty node id, which no node has. So the nodes take it over. All
+    // other tasks get no node id.
     const node = this.#isInterrupted(row) ? '' : null;
     const [task] = await tx.query<{ id: number }>(
       `INSERT INTO parley.tasks (task_id, scope, context_id, state, seq, status_seq, changed, created_at, expires_at,

@@ -16,7 +16,7 @@ export interface PostgresReport extends Pick<
 > {
   /** The host and the database, without the password. */
   readonly name: string;
-  /** The version of the server. */
+  /** The version of PostgreSQL on the database server. */
   readonly server: string;
   /** Number of nodes with a valid lease. */
   readonly nodes: number;

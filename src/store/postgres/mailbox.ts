@@ -10,10 +10,13 @@ import { CLUSTER_SQL } from './cluster-statements.ts';
 
 /** A request of this node that has no answer yet. */
 interface Waiting {
-  /** The id of the other node. */
+  /** The id of the node to which the request is addressed. */
   readonly node: string;
   readonly since: number;
-  /** Called with the answer, or with undefined if the other node is gone or has not answered in time. */
+  /**
+   * Called with the answer, or with undefined if `node` is gone or has not answered in time, or if the mailbox is
+   * closed.
+   */
   readonly resolve: (answer: string | undefined) => void;
 }
 
@@ -58,9 +61,8 @@ export class Mailbox {
   }
 
   /**
-   * Sends a request and waits for the answer. Returns undefined if the other node is gone or does not answer in time,
-   * or if this mailbox is closed. Throws the signal's reason if the signal is aborted. See `StoreCluster.ask` for
-   * `secrecy`.
+   * Sends a request and waits for the answer. Returns undefined if `node` is gone or does not answer in time, or if
+   * this mailbox is closed. Throws the signal's reason if the signal is aborted. See `StoreCluster.ask` for `secrecy`.
    */
   async ask(
     node: string,

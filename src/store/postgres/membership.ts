@@ -19,7 +19,7 @@ import type { Postgres, PostgresSession } from '../../base/postgres/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { CLUSTER_SQL, SESSION_ID, TRY_LOCK } from './cluster-statements.ts';
 
-/** Maximum time between two looks at the other nodes. */
+/** Interval of the looks at the other nodes. If a quarter of the lease is shorter, it is used instead. */
 const LOOK_MS = 250;
 /** Number of renewals in the time of one lease. */
 const RENEWALS = 4;
@@ -219,7 +219,8 @@ export class Membership {
     ]);
     const locksCount = performance.now() - this.#sessionSince > SETTLE_MS;
     const lost = new Set(rows.filter(([, , lostLock]) => locksCount && lostLock).map(([id]) => id));
-    // A node may lose its connection and open another one, so its lock must be missing at two looks.
+    // A node that loses its connection opens another one. So a node is gone only if its lock is missing at two looks in
+    // a row.
     const gone = rows
       .filter(([id, valid]) => !valid || (lost.has(id) && this.#suspects.has(id)))
       .map(([id]) => id);
@@ -295,7 +296,8 @@ export class Membership {
       isDirect = await this.#arrives(own);
     const [after] = await session.query<{ pid: number }>(SESSION_ID);
     this.listens = isDirect;
-    // Behind a pooler, the lock may belong to a server connection that other clients also use.
+    // Behind a pooler, the lock may belong to a server connection that other clients also use. Then the lock does not
+    // show whether this node is alive, so it is not used.
     const isLocked = isDirect && lock?.locked === true && before?.pid === after?.pid;
     await db.run(CLUSTER_SQL.setLocked, [id, isLocked]);
     this.#sessionSince = performance.now();

@@ -76,9 +76,9 @@ export class NodeDatabase {
   }
 
   /**
-   * The rows are rolled back and not deleted, so that they can be vacuumed at once. Deleted rows could not be vacuumed
-   * during a long transaction of another client, such as a backup. The UPDATE writes a row without changing its value,
-   * so that the commit of a write is checked too.
+   * The inserted rows are rolled back and not deleted, so that they can be vacuumed at once. Deleted rows could not be
+   * vacuumed during a long transaction of another client, such as a backup. The update finds out whether a transaction
+   * can be committed.
    */
   #probe(): Promise<void> {
     const data = randomBytes(PROBE_ROWS * PROBE_ROW_BYTES);

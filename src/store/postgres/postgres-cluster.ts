@@ -78,8 +78,8 @@ interface Watched {
   /** The owner of the task at the last check, or an empty string if it had none. Undefined before the first check. */
   node?: string;
   /**
-   * Set when this node learns of entries that it has not read. `seq` is the last of these entries, and `since` is the
-   * time when the node fell behind. The node may have read the entries in the meantime.
+   * Set when this node learns of entries that it has not read. `seq` is the number of the last of these entries, and
+   * `since` is the time when the node fell behind. The node may have read the entries in the meantime.
    */
   behind?: { readonly seq: number; readonly since: number };
 }
@@ -365,7 +365,7 @@ export class PostgresCluster implements StoreCluster {
     if (!listens || performance.now() - this.#polledAt >= POLL_MS) this.#poll();
     if (!isRenewal) return;
     this.#mail.keepOnly(peers);
-    // The hint for tasks that a node has released may be lost.
+    // The hint `orphans` may be lost. So orphaned tasks are looked for after each renewal.
     this.#member?.orphaned();
     void this.#releases.runLate();
     if (leads) this.#db.run(CLUSTER_SQL.forget).catch(() => undefined);
@@ -376,7 +376,9 @@ export class PostgresCluster implements StoreCluster {
     }
   }
 
-  /** Hints may be lost. So this looks for everything that they report, except for orphaned tasks (see `#look`). */
+  /**
+   * Queries for everything that hints report, because hints may be lost. The exception is orphaned tasks (see `#look`).
+   */
   #poll(): void {
     this.#polledAt = performance.now();
     void this.#mail.read();

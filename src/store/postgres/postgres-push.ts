@@ -203,7 +203,8 @@ export class PostgresPush {
     const latest = new Map(rows.map((row) => [`${row[0]} ${row[1]}`, row]));
     const sorted = [...latest].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
     const columns = (rows[0] ?? []).map((_, column) => sorted.map((row) => row[column]));
-    // Only the node that has claimed a webhook may change it. A process outside the cluster may change all webhooks.
+    // Only the node that has claimed a webhook may store its progress. A process outside the cluster may store the
+    // progress of every webhook.
     const { member } = this.#cluster;
     const values = [...columns, member];
     const letters = changes.flatMap((change) => change.deadLetter ?? []);

@@ -69,8 +69,8 @@ export function dropTask(
 }
 
 /**
- * Removes tasks whose rows an earlier statement of the transaction has locked. Nothing can be appended to them any
- * more, so these statements see all entries.
+ * Removes tasks whose rows an earlier statement of the transaction has locked. Nothing can be appended to these tasks
+ * any more, so the statements below see all entries.
  */
 async function drop(tx: Executor, tasks: readonly TaskRow[]): Promise<void> {
   if (tasks.length === 0) return;

@@ -259,8 +259,8 @@ export class PostgresStore implements TaskStore {
   }
 
   /**
-   * Writes to the database. Throws a StoreError if it cannot be reached, is read-only, or is full, or if this node has no
-   * lease. Without a lease, the node accepts no messages.
+   * Writes to the database. Throws a StoreError if the database cannot be reached, is read-only, or is full. Also
+   * throws if this process has joined the cluster but has no lease, because then it accepts no messages.
    */
   async probe(): Promise<void> {
     await this.database.probe();

@@ -13,7 +13,7 @@ import { toHeads, type ScopedHeadRow } from './statements.ts';
  * creates a task, the database may still execute the statement later, for example when it gets a lock.
  */
 const LATE_MS = 600_000;
-/** Maximum number of such tasks. */
+/** Maximum number of tasks that do not exist and whose release is repeated. */
 const MAX_LATE = 5000;
 
 export class Releases {

@@ -309,7 +309,7 @@ class GeneratorRun {
       return Promise.reject(
         new Error('ctx.ask() was called while an earlier question is still open'),
       );
-    // The second question does not add a second listener, because the listener is the same object.
+    // Later questions add no second listener, because the listener is the same object.
     this.#abort.signal.addEventListener('abort', this);
     const answer = new Promise<GivenAnswer>((resolve, reject) => {
       this.#resumeAsk = { resolve, reject };

@@ -59,8 +59,8 @@ export function expiredStatus({ state }: LiveTask): StatusEvent {
 }
 
 /**
- * Maximum ratio of one user's executions to the free places. With the value 3, one user can have at most three quarters
- * of all places, and fewer while other users have executions.
+ * Maximum ratio of one user's executions to those that may still be started. With the value 3, one user can have about
+ * three quarters of `maxRunning`, and fewer while other users have executions.
  */
 const PER_FREE_PLACE = 3;
 
@@ -134,8 +134,8 @@ export class Executions {
   }
 
   /**
-   * Returns the events that end a task. The executor's `conclude` provides them, after the task's entries are stored.
-   * If `conclude` is missing, or if this fails or takes longer than the grace time, the only event is `last`.
+   * Returns the events that end a task, from the executor's `conclude`, after the task's entries are stored. Returns
+   * only `last` if `conclude` is missing, the log is lost, an error occurs, or the grace time ends first.
    */
   async concluding(live: LiveTask, last: StatusEvent): Promise<readonly StatusEvent[]> {
     const { executor, limits, logger } = this.options;

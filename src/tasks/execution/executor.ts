@@ -49,7 +49,10 @@ export interface ExecutionContext extends RequestContext {
    * to the task. Then the executor has a short time to end.
    */
   readonly signal: AbortSignal;
-  /** True if the previous execution was interrupted when the process ended. Only for an executor that `resumes`. */
+  /**
+   * True if the previous execution was interrupted, for example because its process ended. Only for an executor that
+   * `resumes`.
+   */
   readonly resumed: boolean;
 }
 
@@ -178,12 +181,15 @@ export interface AgentExecutor {
   cancel?(taskId: string, context: CancelContext): MaybePromise<void>;
 
   /**
-   * Called before the runtime itself ends a task with the status `last`. The runtime does so in these cases: the task
-   * was canceled, has expired or is too large; the executor threw an error or returned without a final state; a
-   * shutdown or a crash interrupted the execution. If the task was being executed, the execution has ended or has used
-   * up its time. Returns the events to append, the last of which replaces `last`. If this is missing, throws, or takes
-   * longer than the grace time, only `last` is appended. Until it returns, `receive` should refuse messages to the
-   * task.
+   * Called before the runtime itself ends a task with the status `last`. The runtime does so in these cases:
+   *
+   * - The task was canceled, has expired or is too large.
+   * - The executor threw an error or returned without a final state.
+   * - A shutdown or a crash interrupted the execution.
+   *
+   * If the task was being executed, the execution has ended or has used up its time. Returns the events to append, the
+   * last of which replaces `last`. If `conclude` is missing, throws, or takes longer than the grace time, only `last`
+   * is appended. Until `conclude` returns, `receive` should refuse messages to the task.
    */
   conclude?(context: ConcludeContext, last: StatusEvent): MaybePromise<readonly StatusEvent[]>;
 

@@ -11,8 +11,8 @@ const MAX_UNSTORED = 512;
 const MAX_UNSTORED_BYTES = 256 * 1024;
 
 /**
- * Rough maximum size of a batch, in bytes. A larger append is a batch of its own. Sending a batch blocks the event
- * loop, and if the batch fails, the executions of all its tasks end.
+ * Rough maximum size of a batch, in bytes. A larger append is a batch of its own. The size is limited because sending a
+ * batch blocks the event loop, and because a failed batch ends the executions of all its tasks.
  */
 const MAX_BATCH_BYTES = 8 * 1024 * 1024;
 

@@ -3,10 +3,10 @@
  * of its entries. So the entries of a burst share one transaction.
  *
  * Appends are normally written at the end of the event loop's turn. If the last transaction has just ended, new chunks
- * of artifacts wait until a short window is over. Other entries are urgent. A chunk is also urgent if its writer must
- * wait for the store. Urgent entries wait for the window only on a busy server, where many tasks append at the same
- * time. So a client that waits for its task is normally not delayed. Entries that are appended during a transaction are
- * written right after it.
+ * of artifacts wait until a short window is over. All other entries are urgent, and so is a chunk after which its
+ * writer must wait for the store. Urgent entries wait for the window only on a busy server, where many tasks append at
+ * the same time. So a client that waits for its task is normally not delayed. Entries that are appended during a
+ * transaction are written right after it.
  */
 import { flushLastInTurn } from '../../base/index.ts';
 

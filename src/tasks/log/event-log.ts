@@ -1,9 +1,9 @@
 /**
  * Appends events to the logs of tasks, and publishes each event to the task's readers after it is stored.
  *
- * All appends in one iteration of the event loop share a transaction (group commit), and so do the appends of a burst
- * (commit-timer.ts). If the store is not durable, each append is stored and published immediately. A task is live (in
- * memory) while it is executed or read.
+ * The appends in one iteration of the event loop share a transaction (group commit), and so do the appends of a burst
+ * (commit-timer.ts). The size of a transaction is limited (batch.ts). If the store is not durable, each append is
+ * stored and published immediately. A task is live (in memory) while it is executed or read.
  *
  * Several nodes may share the store (`cluster`). Then a task that is not executed here follows the store: its readers
  * get the entries that other nodes append.
@@ -44,7 +44,7 @@ export class EventLog {
   readonly #live = new ChurnMap<string, LiveTask>();
   /** The cluster of the nodes that share the store. Undefined if there is none, or until this process has joined it. */
   cluster: StoreCluster | undefined;
-  /** If this is set, the unfinished tasks that this node gives up are added to it, by id (see `ClusterNode`). */
+  /** The unfinished tasks that this node has given up, by id. Undefined if `ClusterNode` does not need them. */
   released: Map<string, TaskKey> | undefined;
   /** The claims in progress, by task id. */
   readonly #claims = new Map<string, Promise<boolean>>();
@@ -271,8 +271,8 @@ export class EventLog {
   }
 
   /**
-   * Appends a message to a task that is being executed. Resolves when it is stored. If the message id turns out to be
-   * used already, rejects with a LogMovedError, but the execution continues.
+   * Appends a message to a task that is being executed. Resolves when the message is stored. If the message id turns
+   * out to be used already, rejects with a LogMovedError, but the execution continues.
    */
   async deliver(
     live: LiveTask,
@@ -368,8 +368,7 @@ export class EventLog {
   }
 
   /**
-   * Waits until every append has been stored or has failed. Then closes all readers. Readers with an endless sink stay
-   * open.
+   * Waits until every append has been stored or has failed. Then closes all readers, except those with an endless sink.
    */
   async close(): Promise<void> {
     while (this.#pending.length > 0 || this.#writing) {

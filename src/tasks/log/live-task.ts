@@ -66,7 +66,7 @@ interface TaskLog {
   releaseUnfinished(live: LiveTask): void;
 }
 
-/** What a node of a cluster knows about a task. */
+/** The data about a task that a node of a cluster has. */
 interface SharedTask {
   /** The node that may append, if a node has claimed the task. */
   node: string | undefined;
@@ -116,7 +116,7 @@ export class LiveTask implements Scope, Readable, Disposable {
   artifactAt: number | undefined;
   lost: Error | undefined;
   unsent: Unsent | undefined;
-  // Most tasks have one reader. It is not in a Set, which would need 150 bytes.
+  // A single reader is kept without a Set, because a Set needs 150 bytes, and most tasks have at most one reader.
   #readers: LogReader | Set<LogReader> | undefined;
   /** The result of the last `load`. The next call continues from it. */
   #folded: Promise<Loaded | undefined> | undefined;

@@ -6,7 +6,7 @@
 import { backoffMs, BoundedMap, rest, StoreError } from '../../base/index.ts';
 import type { TaskStore } from '../store/store.ts';
 
-/** The longest first pause, in milliseconds. `backoffMs` randomly reduces it by up to half. */
+/** Maximum length of the first pause, in milliseconds. `backoffMs` randomly reduces it by up to half. */
 const FIRST_MS = 2000;
 const MAX_MS = 60_000;
 /** If a task has not failed for this time, in milliseconds, its next pause is as short as the first one. */

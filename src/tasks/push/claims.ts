@@ -6,7 +6,10 @@
 import type { PushKey, PushRecord, StoreCluster, TaskStore } from '../store/store.ts';
 import type { ProgressWriter } from './progress.ts';
 
-/** The delay before webhooks are released. The progress of several webhooks is stored together in the meantime. */
+/**
+ * The delay before closed webhooks are released. The webhooks that close within this time are released together, after
+ * one write of their progress.
+ */
 const RELEASE_MS = 100;
 
 export class PushClaims {

@@ -61,9 +61,15 @@ const PAGE = 100;
 const SCAN_MS = 1000;
 /** How often all due webhooks are checked. This finds webhooks that were closed because the store was unavailable. */
 const FULL_SCAN_MS = 300_000;
-/** The same interval if several nodes share the store. This check also finds the webhooks of nodes that are gone. */
+/**
+ * How often all due webhooks are checked if several nodes share the store. This also finds the webhooks of nodes that
+ * are gone.
+ */
 const CLUSTER_SCAN_MS = 2000;
-/** Webhooks of running tasks have the due time 0. They are already open, so most scans skip them. */
+/**
+ * The position after the webhooks of running tasks. These webhooks have the due time 0 and are open, so most scans skip
+ * them.
+ */
 const AFTER_RUNNING = { dueAt: 0, position: Number.MAX_SAFE_INTEGER };
 
 export class PushNotifier {
@@ -71,7 +77,9 @@ export class PushNotifier {
   readonly #options: NotifierOptions;
   readonly #gate: DeliveryGate;
   readonly #writer: ProgressWriter;
-  /** The open webhooks, by task and configuration. */
+  /**
+   * The open webhooks, by task and configuration. This process delivers their events, or waits for their next events.
+   */
   readonly #active = new Map<string, Webhook>();
   /** The open webhooks that a scan has found. */
   readonly #backlog = new Set<string>();

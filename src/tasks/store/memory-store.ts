@@ -3,9 +3,12 @@
  *
  * Each task is in several linked lists, called chains. There is one for its scope, one for its state, and one for its
  * context. In each chain, the task whose status changed last is first. So the time for a page depends on the page size,
- * not on the number of tasks. The total is the length of a chain. If a list selects a context and a state, the tasks of
- * one chain are checked and counted one by one. The same is true for `updatedSince`. The tasks of a context that wait
- * for the client have short chains of their own, because such lists are frequent.
+ * not on the number of tasks, and the total is the length of a chain. In these cases, however, the tasks of one chain
+ * are checked and counted one by one:
+ *
+ * - A list selects a context and a state. If the state is interrupted, the chain is short, because it has only the
+ *   tasks of this context in this state. Such lists are frequent.
+ * - A list has `updatedSince`.
  *
  * Each page has the order at the time of its request. If the status of a task changes between the requests for two
  * pages, the task moves to the front. So a task is never listed twice, but may be missing from the later page.

@@ -129,7 +129,7 @@ export class ScopeIndex implements Scope {
     this.owner = owner;
   }
 
-  /** Returns a chain with all matching tasks, and perhaps other tasks. Returns undefined if no task matches. */
+  /** Returns a chain with all matching tasks, and perhaps other tasks. If it returns undefined, no task matches. */
   chain({ contextId, state }: ListQuery, links: StoreLinks): Found | undefined {
     if (contextId !== undefined && state !== undefined && isInterrupted(state)) {
       return found(this.waiting.get(waitingKey(contextId, state)), links.waiting);
@@ -167,7 +167,7 @@ export class ScopeIndex implements Scope {
     if (chain?.size === 0) this.waiting.delete(key);
   }
 
-  /** Removes what `remove` has left of a deleted task: the entry of an empty context, and the message ids. */
+  /** Removes the rest of a deleted task after `remove`: the entry of an empty context, and the message ids. */
   forget(task: StoredTask): void {
     const context = this.#contexts.get(task.contextId);
     const isEmpty = context instanceof Chain ? context.size === 0 : context === task.number;

@@ -67,7 +67,7 @@ export interface Append extends Scope {
   readonly messageIds?: readonly string[] | undefined;
   /**
    * Time at which a new task expires, in milliseconds. `setExpiry` can change it later. A task with
-   * `Number.MAX_SAFE_INTEGER` never expires, and `StoreRetention.finished` leaves it out.
+   * `Number.MAX_SAFE_INTEGER` never expires, and by default `StoreRetention.finished` leaves it out.
    */
   readonly expiresAt?: number | undefined;
   /** Rough size of the entries in bytes, for stores that count sizes. */
@@ -167,7 +167,7 @@ export interface DuePush extends Scope {
   readonly position: number;
 }
 
-/** Selects a page of due webhooks: at most `limit`, after the last webhook of the previous page. */
+/** Selects a page of the webhooks with a `dueAt`: at most `limit`, after the last webhook of the previous page. */
 export interface DueQuery {
   readonly after?: Pick<DuePush, 'dueAt' | 'position'> | undefined;
   readonly limit: number;
