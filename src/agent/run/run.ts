@@ -1,5 +1,6 @@
 /**
- * One run, or the part of a run between two waits, with its events, its state and its limits.
+ * One part of a run: from the start, or from a resume, until the run ends or waits. Keeps the events and the state of
+ * the run, and enforces its limits.
  *
  * The session is read once, when the run is started or resumed. After that, the run adds its own events. It does not
  * see events that other runs add to the session. The cost of an event does not depend on the number of events in the
@@ -273,7 +274,7 @@ export function createRun(services: RunServices, start: RunStart) {
       try {
         changed = await plugin.onEvent?.(event, { runId, session: key });
       } catch (error) {
-        // The error event must be stored even if a hook throws, because it reports the errors of hooks too.
+        // An error event must be stored even if a plugin throws. It may itself report an earlier error of a plugin.
         if (!given.error) throw error;
       }
       if (!changed) continue;

@@ -181,8 +181,8 @@ export class McpCalls {
         return await make(tool, args, options);
       } catch (error) {
         const pages = requiredPages(error);
-        // If pages are required, the server has not executed the call. The call is made again after the person has
-        // opened the pages.
+        // MCP's URL elicitation: instead of executing the call, the server requires the person to open certain pages.
+        // The call is made again after the person has accepted each page.
         for (const page of pages) {
           const { action } = await this.#ask(call, page, options.signal);
           if (action !== 'accept') throw error;

@@ -1,6 +1,6 @@
 /**
- * `parley db`: creates and shows the tables in a PostgreSQL database. It can also copy tasks and sessions from SQLite
- * files into the database.
+ * `parley db`: creates or updates the tables in a PostgreSQL database, shows their versions and the number of tasks, or
+ * copies tasks and sessions from SQLite files into the database.
  */
 import { existsSync } from 'node:fs';
 import { importSessions, SESSIONS, StorageError } from '../../agent/postgres/index.ts';

@@ -84,7 +84,7 @@ function joined(texts: readonly string[]): string {
   return full.map((text, at) => (at < full.length - 1 ? ended(text) : text)).join('');
 }
 
-/** Adds a line break at the end if the text is not empty and has none. */
+/** Adds a line break at the end, unless the text is empty or already ends with one. */
 export function ended(text: string): string {
   return text === '' || text.endsWith('\n') ? text : `${text}\n`;
 }

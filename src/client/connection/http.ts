@@ -37,13 +37,14 @@ export interface HttpOptions {
   /** URIs of the extensions to activate in every request. */
   readonly extensions?: readonly string[] | undefined;
   /**
-   * The timeout for a unary call, and for the first event of a stream that sends a message. Heartbeats are not events.
-   * Default: 5 minutes. 0 means no timeout.
+   * The timeout for a unary call, and for the first event of a stream. If the stream sends a message, heartbeats do not
+   * extend this time. If it subscribes to a task, each heartbeat restarts this time. Default: 5 minutes. 0 means no
+   * timeout.
    */
   readonly timeoutMs?: number | undefined;
   /**
-   * How long a stream may be silent before its connection is closed with a ConnectionError (`timeout`). Default: 60
-   * seconds. 0 means no limit.
+   * How long a stream may be silent after its first event. If it is silent for longer, its connection is closed with a
+   * ConnectionError (`timeout`). Each heartbeat restarts this time. Default: 60 seconds. 0 means no limit.
    */
   readonly idleTimeoutMs?: number | undefined;
   /** Maximum size of an event in a stream. Default: 32 MiB. */
@@ -158,8 +159,8 @@ class FetchTransport implements Transport {
     const parse = createSseParser(maxEventBytes);
     const reader = response.body.getReader();
     let ended = false;
-    // The idle time began with the request. If the stream must have an event, heartbeats before the first event do not
-    // restart the idle time.
+    // The timeout for the first event started with the request. If a stream without events is an error, heartbeats do
+    // not restart this timeout.
     let restarts = !expectsEvent;
     try {
       for (;;) {

@@ -71,9 +71,9 @@ export async function* untilLastEvent(
 }
 
 /**
- * Returns whether the event reports the failure of a task. Such an event is accepted even with another task id. The
- * reason is the server of the JavaScript SDK 0.3. If an agent throws an error in a stream that starts a task, this
- * server sends the failure with a random task id.
+ * Returns whether the event reports the failure of a task. Such an event is accepted even with another task id, because
+ * servers of the JavaScript SDK 0.3 send it with a random task id. They do so if an agent throws an error in a stream
+ * that starts a task.
  */
 export function isFailedUpdate(event: StreamEvent): event is TaskStatusUpdateEvent {
   return event.kind === 'status-update' && event.status.state === 'failed';

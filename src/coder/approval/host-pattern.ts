@@ -23,7 +23,7 @@ export function hostPattern(pattern: string): string | undefined {
   return /^[\x21-\x7e]+$/.test(name) && !/^\.|\.\./.test(name) ? name : undefined;
 }
 
-/** Normalizes one label of a pattern that contains `*` or `?`. */
+/** Normalizes one label of a pattern. The pattern contains `*` or `?`, possibly in another label. */
 function labelOf(label: string): string {
   const isAscii = /^[\x20-\x7e]*$/.test(label);
   return isAscii || !isLiteralName(label) ? label.toLowerCase() : domainToASCII(label);

@@ -29,7 +29,7 @@ export const PolicyRule = z.strictObject({
     .max(4096)
     .optional()
     .describe(
-      'The folder of the workspace in which the rule applies. Default: every workspace. A rule that allows something and has this field is a permission, as "Always allow" saves it. It does not override rules that deny.',
+      'The folder of the workspace in which the rule applies. Default: every workspace. A rule with this field and the decision "allow" is a permission. "Always allow" saves such rules. A permission does not override a rule that denies.',
     ),
 });
 export type PolicyRule = z.infer<typeof PolicyRule>;

@@ -48,7 +48,7 @@ export function runsAsFunction(message: Message): boolean {
   return typed?.kind === 'problem' || typed?.command.run !== undefined;
 }
 
-/** Returns whether a message is a built-in command that can run while another call waits for an answer. */
+/** Returns whether a message is a built-in command that can run while a call waits for an answer. */
 export function runsBesideQuestion(message: Message): boolean {
   const typed = builtInCommand(message);
   if (typed?.kind !== 'command' || !typed.command.run) return false;

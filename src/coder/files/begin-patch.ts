@@ -8,8 +8,8 @@
  *   *** End Patch
  *
  * A hunk starts with one or more lines `@@`. After `@@` there may be a line of the file that precedes the hunk (an
- * anchor). The first hunk needs no `@@`. The other lines of a hunk start with a space, - or +. `*** End of File` marks
- * a hunk at the end of the file.
+ * anchor). The first hunk needs no `@@`. The other lines of a hunk start with a space, - or +. An empty line counts as
+ * an unchanged empty line. `*** End of File` marks a hunk at the end of the file.
  */
 import { badPatch, hunkLine, type FilePatch, type Hunk, type HunkLine } from './patch.ts';
 

@@ -59,8 +59,10 @@ export function workspaceOwnFolder(workspace: string, folder: OwnFolder): string
 /**
  * Reads all files and converts each of them with `parse`. Returns the results in `found`. The key of a result is the
  * file's `names`, joined with spaces. If `parse` throws, the file is ignored. `problems` has a line for each file that
- * was ignored and for each folder that cannot be read. If there are more than `max` files or more than MAX_ENTRIES
- * names, one line covers all files beyond this number.
+ * was ignored and for each folder that cannot be read.
+ *
+ * At most `max` files are used. In the user's folder and in the workspace's folder, at most MAX_ENTRIES files and
+ * folders each are examined. For everything in a folder that exceeds a limit, `problems` has only one line.
  */
 export async function readOwnFiles<T>(
   { configFolder, workspace, trusted }: OwnPlace,

@@ -31,7 +31,10 @@ export interface Look {
   readonly italic?: boolean;
   readonly underline?: boolean;
   readonly strike?: boolean;
-  /** For a QR code: black on white. The theme `none` swaps the dark and the light modules instead. */
+  /**
+   * Whether the text is part of a QR code. A theme with colours draws it black on white. The theme `none` has no
+   * colours, so it swaps the dark and the light modules.
+   */
   readonly paper?: boolean;
 }
 

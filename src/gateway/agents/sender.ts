@@ -1,8 +1,8 @@
 /**
  * The sender of a task's last message, and the parts of the request that are forwarded to the agent. Both are stored
- * with the task's link. So a task that is resumed after a restart is charged to the same key. Its agent also gets the
- * same headers and metadata. They are stored encrypted, so the encryption key must be the same after the restart
- * (PARLEY_SECRET_KEY, or a key file).
+ * with the task's link (task-links.ts). If the task is resumed after a restart, the same caller is charged, and the
+ * agent gets the same headers and metadata. The headers and the metadata are stored encrypted. They can be read after
+ * the restart only if the encryption key is still the same (PARLEY_SECRET_KEY, or a key file).
  */
 import * as z from 'zod';
 import { defined } from '../../base/index.ts';

@@ -19,7 +19,7 @@ export interface CallUse {
   readonly failed?: boolean | undefined;
 }
 
-/** The usage of a call without a reservation, with the caller, the model or agent, and the task. */
+/** A call that is counted without a reservation: its caller, its model or agent, its task and its usage. */
 export interface Use extends PayingCaller, CallUse, CallOrigin {}
 
 /** The model or agent that is called, and the task that the call belongs to. */

@@ -1,4 +1,4 @@
-/** A request that the person sends to the agent: a message, or an operation on a task. */
+/** The calls that the person makes to the agent. A call sends a message, or is an operation on a task. */
 import { signal } from '@preact/signals';
 import { seqOf } from '../../../client/index.ts';
 import { serviceOf } from '../../../client/checks/index.ts';

@@ -118,7 +118,7 @@ function TaskHead({ store, task, isPast }: HeadProps) {
           <a href={hrefOf(['inbox'], { context: task.contextId })}>{cleanLine(task.contextId)}</a>
         </FactRow>
         <FactRow name="Agent">{cleanLine(store.agentName)}</FactRow>
-        <FactRow name={isPast ? 'Shown as it was' : 'Changed'}>
+        <FactRow name={isPast ? 'Shown as of' : 'Changed'}>
           <Moment at={task.status.timestamp} />
         </FactRow>
       </dl>
