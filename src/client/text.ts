@@ -58,8 +58,8 @@ export function endsWithQuestion(text: string, question: string): boolean {
 
 /**
  * Returns the question of a task that waits for the user, or an empty string for any other task. With the
- * development-tool extension, the status may have no text. The question is then about the calls that wait for an
- * approval.
+ * development-tool extension, the status may have no text. The question then consists of the descriptions of the calls
+ * that wait for an answer.
  */
 function questionOf(task: Task): string {
   if (!isInterrupted(task.status.state)) return '';

@@ -237,9 +237,9 @@ export class Conversation {
   }
 
   /**
-   * Sends an answer. If the agent refuses the answer, throws the agent's error. While the turn changes its state, tries
-   * again. An answer in words does not name its question. So if a new question is open now, or if the turn no longer
-   * waits, throws `alreadyAnswered` instead of trying again.
+   * Sends an answer. Sends it again if the agent refuses it only because the turn is changing its state. Throws the
+   * agent's other errors. An answer with `inWords` does not name its question, so it must not reach a later question:
+   * if there is a new question, or if the turn no longer waits, throws `alreadyAnswered` instead of sending it again.
    */
   async answer(answer: Sendable, { inWords = false } = {}): Promise<void> {
     this.#check();

@@ -43,8 +43,8 @@ export type OwnerRequest =
     };
 
 /**
- * The result of an `OwnerRequest`. `after` is the sequence number of the entry after which the node that sent the
- * request must read the log.
+ * The result of an `OwnerRequest`. `after` is the cursor after which the node that sent the request reads the task's
+ * log.
  */
 export interface OwnerResult {
   readonly stopped?: boolean;

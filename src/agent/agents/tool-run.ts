@@ -53,9 +53,8 @@ export class CallWork {
   readonly #setup: CallSetup;
   readonly #changes: Changes;
   /**
-   * The arguments that questions show. These are the arguments that a `beforeTool` hook has returned. If there are
-   * none, they are the arguments in the person's confirmation. Otherwise, they are the model's arguments, before
-   * `parse`.
+   * The arguments that questions show: the arguments that a `beforeTool` hook has returned, or else the arguments in
+   * the person's confirmation, or else the model's arguments before `parse`.
    */
   #args: JsonObject = {};
   #ready: ReadyCall | undefined;

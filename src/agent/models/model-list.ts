@@ -1,10 +1,11 @@
 /**
  * Asks servers for their models, and for the size of a model's context window. Also checks whether a server has a
- * model, and which servers can be reached. Each server has its own format:
+ * model, and which servers can be reached. Each server has its own format. In this list, "size" means the size of the
+ * context window:
  *
  *   GET  /models                OpenAI, Anthropic, vLLM and most others: `data` with ids; some also list the size
  *   GET  /models                Google: `models` with names such as `models/gemini-3-flash`
- *   GET  /api/tags, /api/ps     Ollama: the models, and the loaded ones with the size that is in use
+ *   GET  /api/tags, /api/ps     Ollama: all models, and the loaded models with the size that is in use
  *   POST /api/show              Ollama: the abilities of a model, and its own `num_ctx`
  *   GET  /api/v0/models         LM Studio: the models with their state and sizes
  *   GET  /props                 llama.cpp: the size that is in use
@@ -283,11 +284,14 @@ const PLAIN = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[\w.:@/-]{1,200}$/;
  * prefix in model names, and `id` is the vendor's name for the model.
  *
  * Usually the model itself is requested first. If this request gets 404, the list of models is read, and a name that is
- * not in the list is refused. For a server on this machine, and for a name that cannot be used in a URL, only the list
- * is read. Some servers have no list of models, and some keys are not allowed to read it. If the list cannot be read or
- * is empty, the name is accepted, and a wrong name fails at the first prompt. A model server on this machine must
- * answer with its list. Otherwise a client that selects a model could make this program send a conversation to another
- * service on the same port.
+ * not in the list is refused. For a local server (`server.local`), and for a name that cannot be used in a URL, only
+ * the list is read.
+ *
+ * If the list cannot be read or is empty, the result depends on the server:
+ * - A local server: the name is refused. Otherwise a client that selects a model could make this program send a
+ *   conversation to another service on the same port.
+ * - Any other server: the name is accepted, because some servers have no list, and some keys are not allowed to read
+ *   it. A wrong name then fails at the first prompt.
  */
 export async function requireKnown(
   { prefix, id }: { readonly prefix: string; readonly id: string },
@@ -326,7 +330,10 @@ export async function requireKnown(
 export interface ReachableServer {
   readonly prefix: string;
   readonly baseURL: string;
-  /** The models that the server lists, and its models in the settings. Empty if the server cannot be used. */
+  /**
+   * The models that the server lists, and its models in the settings. If the server did not list its models, only
+   * those in the settings. Empty if the server's key is missing or its address is invalid.
+   */
   readonly models: readonly ServedModel[];
   /** The reason why the server cannot be used or did not list its models, in one line. */
   readonly problem?: string;
@@ -368,7 +375,10 @@ export function offered(models: readonly ServedModel[]): readonly ServedModel[] 
   return models.toSorted((a, b) => rank(a) - rank(b));
 }
 
-/** Adds the models in the settings, and the sizes of their context windows. */
+/**
+ * Adds the models in the settings, and sets the sizes of the context windows. The size of a model in the settings
+ * overrides the size that the server lists. If both are missing, the size in the settings of the server is used.
+ */
 function merged({ entry }: ModelServer, models: readonly ServedModel[]): ServedModel[] {
   const own = Object.entries(entry?.models ?? {});
   const known = new Set(models.map(({ id }) => id));
@@ -388,7 +398,7 @@ function reason(error: unknown, { local, keyVariable }: ModelServer): string {
     if (status === 401 || status === 403) {
       return `refused the key${keyVariable === undefined ? '' : ` in ${keyVariable}`} (${status})`;
     }
-    return `has no list of models (${status})`;
+    return `did not list its models (status ${status})`;
   }
   const cause: unknown = error instanceof Error ? (error.cause ?? error) : error;
   const code = systemCode(cause);

@@ -6,9 +6,9 @@
  *   session, so another rewind can restore them. If the target is in the middle of a request and the rewind cancels
  *   that request, a note tells the model that the request is canceled. Without the note, the model would carry out this
  *   request together with the next one.
- * - If a rewind excludes the latest event of a run, events that the run adds later are excluded too. There is one
- *   exception. The conversation that is selected for a run ignores rewinds by other runs after the start of that run.
- *   So a running agent always sees its own events.
+ * - If a rewind excludes the latest event of a run, events that the run adds later are excluded too. But if the
+ *   conversation is selected for a run (`runId`), rewinds by other runs are ignored after this run has started. So a
+ *   running agent always sees its own events.
  */
 import { CANCELED_REQUEST } from '../canceled-run.ts';
 import { userContent } from '../content.ts';

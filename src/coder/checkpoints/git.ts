@@ -19,7 +19,10 @@ const TIMEOUT_MS = 120_000;
  */
 export class GitError extends Error {
   override readonly name = 'GitError';
-  /** The exit code, `missing` if git is not installed, or undefined for any other failure, such as a timeout. */
+  /**
+   * The exit code, or `missing` if git is not installed or the workspace does not exist. Undefined for any other
+   * failure, such as a timeout.
+   */
   readonly code: number | 'missing' | undefined;
   constructor(message: string, code: GitError['code'], cause?: unknown) {
     super(message, { cause });

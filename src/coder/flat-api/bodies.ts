@@ -33,7 +33,7 @@ const Confirmation = z.strictObject({
   /** The selected option. Default: `proceed_once` or `cancel`, depending on `approved`. */
   optionId: Id.optional(),
   correlationId: Id.optional(),
-  /** The content to write instead, for the option `modify`. */
+  /** With the option `modify`: the content to write instead of the proposed content. */
   newContent: z.string().optional(),
   /** The text of the option `answer`. */
   answer: Text.optional(),

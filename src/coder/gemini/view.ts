@@ -1,6 +1,6 @@
 /**
  * The view for clients of gemini-cli's a2a-server. These clients use `metadata.coderAgent`, which is the predecessor of
- * the development-tool extension. They work with this server unchanged. The kinds of events that they get:
+ * the development-tool extension. With this view, the clients need no changes. The kinds of events that they get:
  *
  *   state-change            the state of the task. A turn ends with `input-required`, because the task accepts the next
  *                           prompt

@@ -1,6 +1,6 @@
 /**
- * The calls of a task and the decisions about them. They are computed from the task's log, so every process and every
- * client gets the same result. Only the first answer to a request is accepted.
+ * The calls of a task and the decisions about them. They are computed from the task's log, so every process gets the
+ * same result. Only the first answer to a request is accepted.
  */
 import type { Answer, Question } from '../../agent/index.ts';
 import {
@@ -147,12 +147,12 @@ function checkContent(confirmation: ToolCallConfirmation, beside: string): void 
 
 /**
  * Throws if a text cannot be the answer to the open questions of a task. This is the case if the text is empty, or if
- * it approves several calls that were not shown to its sender.
+ * it approves several calls that may not have been shown to its sender.
  *
- * A client with the extension sees the calls. A client without the extension sees the questions in the status message.
- * The status message has no questions if the previous message came from a client with the extension. In this case, a
- * client without the extension can approve with text only if at most one call waits for approval. `isActive` is true if
- * the sender uses the extension.
+ * `isActive` is true if the sender supports calls. Such a client sees the calls. Any other client sees the questions as
+ * text in the status message. If the client that began or continued the turn supports calls, it does not get this text,
+ * and it is not known whether another client has read the text (`wasAskedInWords`). In this case, a client that does
+ * not support calls can approve with text only if at most one call waits for approval.
  */
 export function checkWords(text: string, task: Task, isActive: boolean): void {
   if (text.trim() === '') {

@@ -31,9 +31,14 @@ export const UsageRow = z.object({
   model: z.string().optional(),
   agent: z.string().optional().describe('The agent, for calls to an agent behind the gateway'),
   contextId: z.string().optional(),
-  taskId: z.string().optional().describe("Missing for requests without a task, in a vendor's API"),
+  taskId: z
+    .string()
+    .optional()
+    .describe("Missing for requests in a vendor's API, which have no task"),
   calls: z.int().describe('The number of calls, including those that failed'),
-  failures: z.int().describe('The number of calls that failed, also in the middle of the answer'),
+  failures: z
+    .int()
+    .describe('The number of calls that failed, including failures in the middle of the answer'),
   inputTokens: z.int(),
   outputTokens: z.int(),
   cost: z

@@ -23,9 +23,9 @@ export interface ModelLimits {
 export const NO_LIMITS: ModelLimits = { without: new Set() };
 
 /**
- * The feature for each type of a capability, in lower case and with underscores. The model does not support the feature
- * if it lists such a capability with `enabled: false`. `chat` and `embeddings` have an effect too (catalogue.ts). All
- * other types only describe the model.
+ * Maps the types of capabilities to features. The types are in lower case, with underscores instead of hyphens. If a
+ * model lists a capability with `enabled: false`, the model does not support the feature. The types `chat` and
+ * `embeddings` have an effect too (catalogue.ts). All other types only describe the model.
  */
 const FEATURES: ReadonlyMap<string, Feature> = new Map([
   ['streaming', 'streaming'],

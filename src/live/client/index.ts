@@ -1,4 +1,4 @@
-/** The part of this module that also runs in browsers. It joins a session over WebSocket. */
+/** The client of a live session: finds the session, gets a token and joins over WebSocket. Also runs in browsers. */
 export type * from './editor/index.ts';
 export { LiveFeed } from './feed.ts';
 export { findLive } from './find.ts';

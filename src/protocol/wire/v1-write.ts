@@ -1,6 +1,7 @@
 /**
  * The encoder of version 1.0. It writes only fields of the protocol, because strict ProtoJSON parsers reject other
- * fields. But cards and the parameters for listing tasks keep their unknown fields.
+ * fields. There are two exceptions. Cards and the parameters for listing tasks keep their unknown fields. The
+ * parameters for following a task may have `after`.
  */
 import type { Part } from '../message.ts';
 import type { Operation, ParamsOf, ResultOf, UnaryOperation } from '../methods.ts';
@@ -39,7 +40,7 @@ function encodePart(part: Part): Raw {
 const write = createProtoWriter({ states: STATE_NAMES, old: false, part: encodePart });
 export const encodeEvent = write.event;
 
-/** Encodes a webhook. 1.0 has only one authentication scheme, so the first scheme in the list is used. */
+/** Encodes a webhook. In 1.0, a webhook has only one authentication scheme, so only the first scheme is written. */
 function encodePush(config: PushNotificationConfig): Raw {
   const { id, url, token, authentication } = config;
   const out: Raw = id === undefined ? { url } : { id, url };
@@ -85,7 +86,7 @@ function encodeList(params: ListTasksParams): Raw {
   return out;
 }
 
-/** Adds `metadata` and `tenant`, which most requests may have. */
+/** Adds `metadata` and `tenant` if they are present. */
 function alongside(out: Raw, { metadata, tenant }: { metadata?: unknown; tenant?: unknown }): Raw {
   if (metadata !== undefined) out.metadata = metadata;
   if (tenant !== undefined) out.tenant = tenant;

@@ -60,8 +60,8 @@ export function cut(
 }
 
 /**
- * Limits the number of lines to `max`, or to 2 if `max` is smaller. Keeps both ends, with a note between them that
- * contains the number of hidden lines.
+ * Limits the number of lines to `max`, or to 2 if `max` is smaller. Replaces the lines in the middle with a note that
+ * contains their number. If the limit is 2, the result is the note and the last line.
  */
 export function bothEnds(lines: readonly StyledLine[], max: number, hint = ''): StyledLine[] {
   if (lines.length <= max) return [...lines];
