@@ -41,7 +41,7 @@ export function confirmationsIn({ parts }: Message): ToolCallConfirmation[] {
  * Returns the answer that an accepted message gives to a question, or undefined if the message has only confirmations
  * for other questions.
  *
- * - If the message has no confirmations, its own text is the answer, and the model also gets the quoted text.
+ * - If the message has no confirmations, its own text is the answer. The model also gets the quoted text (quoted.ts).
  * - A confirmation that selects the option `answer`, but has no field `answer`, takes the own text as its answer. In
  *   this case, the model does not get the quoted text.
  * - If no confirmation takes the text, the model gets the own and the quoted text with the answer of the first

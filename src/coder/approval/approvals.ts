@@ -19,6 +19,7 @@ import {
 import type { Message } from '../../protocol/index.ts';
 
 const KEY = 'coder.approvals';
+/** Maximum lengths, in characters, of the call and of the person's words in an entry of the list. */
 const MAX_CALL = 2000;
 const MAX_WORDS = 1000;
 /** Maximum number of calls that are recorded in the state of a helper. */

@@ -3,8 +3,8 @@
  *
  * A session may change a file if no other session has changed the file since this session last read or wrote it. If
  * this session has neither read nor written the file, only changes since the start of its run count. Changes by people
- * and by shell commands are not recorded. Two other checks detect them: the fingerprint of the preview, and the exact
- * text that `edit` requires.
+ * and by shell commands are not recorded. Two other checks detect such changes: the fingerprint of the preview, and the
+ * exact text that `edit` requires.
  */
 import { BoundedMap } from '../../base/index.ts';
 import { fileTurns } from '../files/queue.ts';

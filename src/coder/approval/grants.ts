@@ -1,6 +1,6 @@
 /**
- * The rules that people add with "Always allow". The rules of a session are in its state, so they apply in every
- * process that continues the session. Rules that are saved for later sessions are only in the user's settings.
+ * The permissions: rules that people add with "Always allow". The permissions of a session are in its state, so they
+ * apply in every process that continues the session. Permissions for later sessions are only in the user's settings.
  */
 import { createHash } from 'node:crypto';
 import type { MutableState } from '../../agent/index.ts';
@@ -9,10 +9,12 @@ import { SHELL_TOOL } from './policy.ts';
 import { PolicyRule } from './rule.ts';
 
 /**
- * The key of a session's rules in its state. Earlier versions used the key `coder.grants`, also for saved rules. Those
- * rules are ignored, because some of them may have been removed from the settings.
+ * The key of a session's permissions in its state. In earlier versions, the key `coder.grants` contained the
+ * permissions of the session and copies of saved ones. Its content is ignored, because some of the saved permissions
+ * may have been removed from the settings.
  */
 const KEY = 'coder.permissions';
+/** Maximum number of permissions of a session. If there are more, the oldest are dropped. */
 const MAX_GRANTS = 500;
 
 /** Returns the rules of a session, oldest first. A rule that is not valid is left out. */

@@ -193,8 +193,8 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
   }
 
   /**
-   * Decides about a call. If the call needs no approval because it only reads, also returns the environment variables
-   * for it.
+   * Decides about a call. If the call needs no approval because it only reads, also returns the environment in which it
+   * must run.
    */
   async function verdictOn(
     args: JsonObject,

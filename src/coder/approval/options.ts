@@ -2,11 +2,11 @@
  * The options for a call that needs approval, and the rules that each option adds.
  *
  * For the shell, "Always allow" applies to the exact commands of the line, and the rules match no other commands. It is
- * offered if all of these conditions are met:
+ * offered only if all of these conditions are met:
  *
  * - The line can be parsed, writes no files, and has at most MAX_COMMANDS commands.
  * - The commands assign no variables, and all their words are literal.
- * - Nothing else decides what the commands do (shell/permitted.ts).
+ * - Only its own words decide what each command does, not its input or a change of the folder (shell/permitted.ts).
  *
  * For a few commands, "Always allow" can also apply to the first words, as in `npm test`. The name of the option shows
  * these words.
@@ -152,7 +152,10 @@ function toolGrant(
   return { subject, rules: [{ tool: name, decision: 'allow' }] };
 }
 
-/** Returns the grant for all tools of the MCP server, unless the server's name contains a wildcard. */
+/**
+ * Returns the grant for all tools of the MCP server. Returns undefined if the call is not a call of an MCP tool, or if
+ * the server's name contains a wildcard.
+ */
 function serverGrant({ preview }: CallToApprove): Grant | undefined {
   if (preview.kind !== 'mcp' || !isLiteralName(preview.server)) return undefined;
   const { server } = preview;
@@ -163,9 +166,10 @@ function serverGrant({ preview }: CallToApprove): Grant | undefined {
 }
 
 /**
- * Returns the name of a tool in rules. The model may see a shortened name. If the shortened name contains no `__`, a
- * rule with this name would be invalid, so the full name is used. The full name is not used if two tools can have it:
- * `a__b__c` may be a tool of the server `a` or of the server `a__b`.
+ * Returns the name of a tool in rules. By default, this is the name that the model sees. That name may be shortened. If
+ * it then contains no `__`, a rule with it would be invalid, so the full name is used. There is one exception: a full
+ * name that two tools can have is not used. For example, `a__b__c` may be a tool of the server `a` or of the server
+ * `a__b`.
  */
 function ruleName({ name, fullName = name }: Subject): string {
   const isUnique = fullName.indexOf('__') === fullName.lastIndexOf('__');
@@ -173,9 +177,9 @@ function ruleName({ name, fullName = name }: Subject): string {
 }
 
 /**
- * Returns the grant for the commands of the line with any further words, or undefined if this is not offered. The rule
- * for a filter of standard input, such as `tail -5`, matches only this exact command. The subject of the grant shows
- * which rules are exact.
+ * Returns the grant for the commands of the line with any further words. The rule for a filter of standard input, such
+ * as `tail -5`, matches only this exact command. The subject of the grant shows which rules are exact. Returns
+ * undefined if a command has no rule, if there are more than MAX_PREFIXES rules, or if all rules are exact.
  */
 function prefixGrant({ tool, args, root }: CallToApprove): Grant | undefined {
   if (tool.name !== SHELL_TOOL) return undefined;

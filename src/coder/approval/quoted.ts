@@ -12,7 +12,7 @@ export function quotedText(text: string): TextPart {
   return { kind: 'text', text, metadata: { [QUOTED_KEY]: true } };
 }
 
-/** Returns whether a part is only text for the model. */
+/** Returns whether a part is marked as quoted text. */
 export function isQuoted({ metadata }: Part): boolean {
   return metadata?.[QUOTED_KEY] === true;
 }

@@ -39,7 +39,7 @@ export function requirePromptRoles(metadata: Metadata | undefined, user: User | 
 }
 
 /**
- * Throws if the user may not use these settings. `autoExecute` approves every tool call, so it requires the role
+ * Throws if the user may not use these settings. `autoExecute` selects the mode `yolo`, so it requires the role
  * `approve`.
  */
 export function requireSettingRoles(metadata: Metadata | undefined, user: User | undefined): void {

@@ -63,8 +63,8 @@ function withoutPatterns(applicable: Applicable): Applicable {
 }
 
 /**
- * Returns the decision about a command. If it is uncertain whether a rule matches, this rule counts as `ask`, and the
- * decision of the earlier rules still counts.
+ * Returns the decision about a command. The last rule that certainly matches decides. Each later rule that asks or
+ * denies and that may match counts as `ask`. The strictest of these decisions is returned.
  */
 function commandVerdict(
   applicable: Applicable,

@@ -24,7 +24,7 @@ export interface Ruled extends Verdict {
 
 /** The rules and permissions for the calls of one tool. */
 export interface Applicable {
-  /** The names of the tool. */
+  /** The names of the tool: the name that the model sees, and the full name. */
   readonly names: readonly string[];
   /** The rules in their order. */
   readonly rules: readonly PolicyRule[];
@@ -88,8 +88,8 @@ function severityOf(ruled: Ruled | undefined): number {
 }
 
 /**
- * Returns the strictest decision. An undefined decision means that the mode decides. It is stricter than `allow`, and
- * less strict than `ask`.
+ * Returns the strictest decision. The order, from `allow` to the strictest: `allow`; undefined, if the mode decides;
+ * `ask`; `ask` with `mayBeDenied`; `deny`.
  */
 export function strictest(verdicts: readonly (Ruled | undefined)[]): Ruled | undefined {
   return verdicts.reduce(

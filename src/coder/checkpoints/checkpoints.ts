@@ -92,7 +92,9 @@ export interface CheckpointOptions {
   readonly workspace: string;
   /** The data folder. The repositories are in its subfolder `checkpoints`. */
   readonly dataFolder: string;
+  /** Maximum number of checkpoints. Default: 100. Older checkpoints are removed at the next pruning (PRUNE_EVERY). */
   readonly keep?: number;
+  /** Maximum age of a checkpoint, in days. Default: 30. The newest checkpoint is kept even if it is older. */
   readonly keepDays?: number;
 }
 
@@ -135,7 +137,6 @@ export async function openCheckpoints(options: CheckpointOptions) {
     const after = Date.now() - keepDays * DAY_MS;
     const checkpoints = await all(place, undefined);
     await removeStale(place);
-    // The newest checkpoint is kept even if it is old.
     const old = checkpoints.filter(({ at }, nth) => nth >= keep || (nth > 0 && at < after));
     if (old.length > 0) await drop(place, old);
     const { loose, kib } = await sizeOf(place);
@@ -201,7 +202,7 @@ export async function openCheckpoints(options: CheckpointOptions) {
         await saveIndex(index, shared);
         return { ...restored, before };
       }),
-    /** Returns the differences between the current files and the checkpoint. Changes no file. */
+    /** Returns the changes from the current files to the checkpoint. Changes no file. */
     changes: (id: string, signal?: AbortSignal) =>
       inTurn(async () => {
         findIn(await all(place, signal), id);

@@ -20,8 +20,8 @@ export interface Restored {
 export interface CheckpointChanges {
   readonly files: readonly { readonly path: string; readonly change: 'add' | 'edit' | 'remove' }[];
   /**
-   * The changes of the first MAX_COMPARED files, in the unified format, cut after MAX_PATCH bytes. Empty if git's
-   * output exceeds its size limit, or if git takes too long.
+   * The changes of the first MAX_COMPARED files, in the unified format, cut after MAX_PATCH bytes. Empty if no file has
+   * changed, if git's output exceeds its size limit, or if git takes too long.
    */
   readonly patch: string;
 }

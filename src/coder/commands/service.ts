@@ -108,8 +108,8 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
   let edition = 0;
 
   /**
-   * Returns the workspace of a request. Returns undefined if the server has several workspaces and the request does not
-   * specify one of them.
+   * Returns the workspace of a request. Returns undefined if the server has several workspaces and the request names
+   * neither a workspace nor an existing session.
    */
   function placeOf({ contextId, workspace_path, mcpServers }: CommandPlace, call: Call) {
     const settings = defined({ workspace_path, mcpServers });

@@ -1,7 +1,8 @@
 /**
  * Inserts the typed arguments into the text of a command file. The arguments replace `$ARGUMENTS` or `{{args}}`, or are
  * appended. `!{git diff}` is a command line, and the model gets its output. Arguments in a command line are quoted as
- * one word, so that they cannot add commands. `checkTemplate` refuses a placeholder where this does not work.
+ * one word, so that they cannot add commands. `checkTemplate` refuses a placeholder at a place where the quotes would
+ * not prevent this.
  */
 import { oneLine, shorten, singleQuoted } from '../../base/index.ts';
 import { FileError } from '../files/file-error.ts';

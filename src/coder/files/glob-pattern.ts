@@ -4,7 +4,7 @@
  *
  * The patterns may come from models. They are not compiled to regular expressions, because matching a regular
  * expression can take exponential time. Here, the time is at most proportional to the length of the path times the
- * length of the pattern.
+ * total length of the patterns after the expansion of braces.
  */
 import { FileError } from './file-error.ts';
 

@@ -49,6 +49,7 @@ export interface OwnFilesOptions {
    * default, all Markdown files are read.
    */
   readonly only?: string;
+  /** Maximum number of files that are used. */
   readonly max: number;
 }
 
@@ -61,8 +62,9 @@ export function workspaceOwnFolder(workspace: string, folder: OwnFolder): string
  * file's `names`, joined with spaces. If `parse` throws, the file is ignored. `problems` has a line for each file that
  * was ignored and for each folder that cannot be read.
  *
- * At most `max` files are used. In the user's folder and in the workspace's folder, at most MAX_ENTRIES files and
- * folders each are examined. For everything in a folder that exceeds a limit, `problems` has only one line.
+ * At most `max` files are used in total. In the user's folder, at most MAX_ENTRIES files and folders together are
+ * examined, and the same number in the workspace's folder. If a folder exceeds a limit, `problems` has one line for
+ * this limit and not a line for each further file.
  */
 export async function readOwnFiles<T>(
   { configFolder, workspace, trusted }: OwnPlace,

@@ -27,9 +27,11 @@ export interface LineWindow {
 export interface WindowOptions {
   /** The number of the first line, starting from 1. */
   readonly offset: number;
+  /** Maximum number of lines. */
   readonly limit: number;
+  /** Maximum length of a line in bytes. Longer lines are truncated. */
   readonly maxLine: number;
-  /** Maximum total size of the lines in bytes. */
+  /** Maximum total size of the lines in bytes. The first line is returned even if it is larger. */
   readonly maxBytes: number;
   /** After the range, lines are counted up to this position in the file, in bytes. */
   readonly countBytes: number;

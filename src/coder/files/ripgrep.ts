@@ -88,8 +88,8 @@ export async function ripgrep(
   try {
     const code = await promise;
     signal.throwIfAborted();
-    // Exit code 1 means that there was no match. If a file cannot be read, the exit code is 2, without a message. Both
-    // count as a success.
+    // Exit code 1 means that there was no match. If a file cannot be read, the exit code is 2, without a message.
+    // In both of these cases, the run counts as a success.
     if (stopped === undefined && code !== 0 && code !== 1 && errors.trim() !== '') {
       throw new FileError('bad-pattern', errors.trim());
     }

@@ -345,7 +345,7 @@ function modeLike(mode: number, executable: boolean | undefined): number {
 
 /**
  * Returns the mode of the file before and after the change. A mode is undefined if the file does not exist then. For a
- * new file that is not the target of a move, the user's umask is ignored.
+ * new file that is not the target of a move, this is the mode without the user's umask, so the real mode may differ.
  */
 export function modesOf({ before, after, executable, like }: Change) {
   const old = before && Number(before.stats.mode);

@@ -36,11 +36,11 @@ export interface HookPlace {
 /** The exit code with which a hook refuses. */
 const REFUSED = 2;
 const TIMEOUT_MS = 60_000;
-/** A hook that writes more than this is stopped. */
+/** Maximum number of characters that a hook may write. If it writes more, it is stopped, and the hook has failed. */
 const MAX_OUTPUT = 1024 * 1024;
 /** Maximum length of a reason. */
 const MAX_REASON = 4096;
-/** How long a hook that is stopped may take to end. */
+/** How long the processes of a hook may take to end before they are killed. */
 const GRACE_MS = 500;
 
 export async function runHook(

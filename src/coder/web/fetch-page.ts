@@ -13,8 +13,9 @@ import { AddressError, guardedRequest, networkGuard } from '../../base/net/index
 export interface FetchPageOptions {
   /** Private networks that are allowed, in CIDR notation. */
   readonly allowNetworks?: readonly string[] | undefined;
+  /** Time limit for a page with all its redirects. Default: 30 seconds. */
   readonly timeoutMs?: number;
-  /** Maximum size of the decompressed body. Only the start of a larger body is read. */
+  /** Maximum size of the decompressed body in bytes. Only the start of a larger body is read. Default: 2 MB. */
   readonly maxBytes?: number;
 }
 
@@ -28,7 +29,7 @@ export interface Page {
   readonly body: Buffer;
   /** True if the body was longer than `maxBytes`. */
   readonly cut: boolean;
-  /** The target of a redirect to another host. It was not requested. */
+  /** The target of a redirect to another host. The target was not requested, and `body` is empty. */
   readonly redirect?: URL;
 }
 

@@ -26,6 +26,7 @@ const PREFIXES: Readonly<Record<string, string>> = {
   h6: '###### ',
   li: '- ',
 };
+/** Maximum length of a URL in the text. Longer URLs are left out. */
 const MAX_LINK = 500;
 /**
  * A tag with an unclosed quote hides the rest of the page, so the rest is read again in a new pass. After this number
