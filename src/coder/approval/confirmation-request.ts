@@ -78,7 +78,9 @@ function detailsOf(preview: Preview): Omit<ConfirmationRequest, 'options'> {
   }
 }
 
-/** Maximum number of a question's own options. FREE_TEXT and CANCEL are added to these. */
+/**
+ * Maximum number of a question's own options. Further ones are left out. FREE_TEXT and CANCEL are added to the others.
+ */
 const MAX_CHOICES = 30;
 /** The option to answer with a text. Every question of a tool has this option. */
 const FREE_TEXT: ConfirmationOption = { id: OPTION.words, name: 'Answer in your own words' };

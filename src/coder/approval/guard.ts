@@ -60,7 +60,9 @@ export interface GuardOptions extends Modes {
 export const MODE_KEY = 'coder.approval';
 /** The modes, strictest first. */
 const BY_STRICTNESS: readonly ApprovalMode[] = ['plan', 'ask', 'auto-edit', 'yolo'];
-/** Maximum number of calls in `allowed`, per tool. */
+/**
+ * Maximum number of calls in `allowed`, per tool. If there are more, the reasons of the oldest calls are not recorded.
+ */
 const MAX_ALLOWED = 256;
 /** Maximum number of cached previews per tool. */
 const MAX_PREVIEWS = 16;

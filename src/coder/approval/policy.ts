@@ -49,10 +49,11 @@ export const DEFAULT_HELPER = 'helper';
 
 export interface Policy {
   /**
-   * Decides if no rule matches. `ask`: calls with the effects `read` and `talk` and commands that only read are
-   * allowed. Other calls need approval. `auto-edit`: edits are allowed too. `yolo`: all calls are allowed, except calls
-   * that a rule denies, and calls for which it is uncertain whether a rule denies them. `plan`: only calls with the
-   * effects `read` and `talk` are allowed. Other calls are denied, even if a rule allows them.
+   * Decides if no rule matches. The modes `yolo` and `plan` also override rules. `ask`: calls with the effects `read`
+   * and `talk` and commands that only read are allowed. Other calls need approval. `auto-edit`: edits are allowed too.
+   * `yolo`: all calls are allowed, except calls that a rule denies, and calls for which it is uncertain whether a rule
+   * denies them. `plan`: only calls with the effects `read` and `talk` are allowed. Other calls are denied, even if a
+   * rule allows them.
    */
   readonly mode: ApprovalMode;
   /** The root folder of the workspace. */

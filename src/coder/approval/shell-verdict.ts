@@ -63,8 +63,8 @@ function withoutPatterns(applicable: Applicable): Applicable {
 }
 
 /**
- * Returns the decision about a command. The last rule that certainly matches decides. Each later rule that asks or
- * denies and that may match counts as `ask`. The strictest of these decisions is returned.
+ * Returns the decision about a command, which is the strictest of these: the decision of the last rule (or else of a
+ * permission) that certainly matches, and `ask` for each later rule that asks or denies and that may match.
  */
 function commandVerdict(
   applicable: Applicable,

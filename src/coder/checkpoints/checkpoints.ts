@@ -36,7 +36,9 @@ import { git, GitError, gitOn, splitZ, type Place } from './git.ts';
 import { changesBetween, restoreFiles } from './restore.ts';
 
 export const MAX_FILE_BYTES = 10 * 1024 * 1024;
+/** Maximum number of files in the workspace that are not ignored. If there are more, no checkpoint is taken. */
 export const MAX_FILES = 50_000;
+/** Maximum number of `skipped` files. If there are more, no checkpoint is taken. */
 const MAX_SKIPPED = 10_000;
 const MAX_LABEL = 500;
 const MAX_EXTRA_BYTES = 64 * 1024;

@@ -38,8 +38,8 @@ export function takesArguments(line: string): boolean {
   for (const piece of line.split(PLACEHOLDER).slice(0, -1)) {
     let at = 0;
     while (at < piece.length) {
-      // After `$(…)` or `<(…)`, bash reads `#` as part of the word. After another `)`, `#` starts a
-      // comment. This function does not tell these cases apart.
+      // After `$(…)` or `<(…)`, bash reads `#` as part of the word. After another `)`, `#` starts a comment.
+      // This function does not distinguish these cases.
       if (piece[at] === '#' && piece[at - 1] === ')') return false;
       if (piece[at] === '#' && isWordStart) {
         const end = piece.indexOf('\n', at);

@@ -28,6 +28,7 @@ const NAMES = ['AGENTS.md', 'GEMINI.md', 'CLAUDE.md'];
 const MAX_FILE_BYTES = 64 * 1024;
 /** Maximum total length of all texts. The files that are nearest to the workspace take precedence. */
 const MAX_TOTAL_CHARACTERS = 256 * 1024;
+/** Maximum number of folders that are looked at: the workspace and its nearest parent folders. */
 const MAX_FOLDERS = 64;
 /** The maximum length of one entry of the user's memory. */
 const MAX_NOTE_CHARACTERS = 4096;

@@ -3,9 +3,9 @@
  * module. Shell commands do not use it.
  *
  * A path from a model or a client is relative to the first root, or absolute inside one of the roots. First, `..` is
- * resolved in the text of the path. Then links are followed, and the real path must be inside a root too. On Linux,
- * this is guaranteed even if a link is replaced at the same time. On other systems, most such replacements are detected
- * (see files/path-handle.ts).
+ * resolved in the text of the path. Then links are followed, and the real path must be inside a root too. On Linux, the
+ * file that is opened is the one that was checked, even if a link is replaced at the same time. On other systems, most
+ * such replacements are detected (see files/path-handle.ts).
  *
  * - Only regular files and folders are used. Devices, pipes and sockets are refused, and so are /proc, /sys and /dev.
  * - A file is replaced by renaming a complete new file, so readers see either the old or the new content. Its mode is

@@ -34,7 +34,7 @@ import {
 } from '../../protocol/index.ts';
 import type { LogView, ViewRequest } from '../../tasks/index.ts';
 
-/** Separates the text before a call from the text after the call. */
+/** Separates two paragraphs of an answer. A tool call or a thought starts a new paragraph. */
 const PARAGRAPH = '\n\n';
 
 export const developmentToolView: LogView = {
