@@ -42,10 +42,10 @@ export function confirmationsIn({ parts }: Message): ToolCallConfirmation[] {
  * for other questions.
  *
  * - If the message has no confirmations, its own text is the answer. The model also gets the quoted text (quoted.ts).
- * - A confirmation that selects the option `answer`, but has no field `answer`, takes the own text as its answer. In
+ * - If a confirmation selects the option `answer`, but has no field `answer`, the message's own text is its answer. In
  *   this case, the model does not get the quoted text.
- * - If no confirmation takes the text, the model gets the own and the quoted text with the answer of the first
- *   confirmation.
+ * - If the message's own text is not the answer of any confirmation, the model gets the own and the quoted text with the
+ *   answer of the first confirmation.
  */
 export function answerIn(message: Message, question: Question): Answer | undefined {
   const own = ownText(message.parts).trim();
@@ -71,7 +71,7 @@ function takesWords({ selected_option_id: option, answer }: ToolCallConfirmation
   return option === OPTION.words && answer === undefined;
 }
 
-/** Returns the answer that a confirmation gives to a question. `beside` is the text of the same message. */
+/** Returns the answer that a confirmation gives to a question. `beside` is the message's own text. */
 function answerFor(question: Question, confirmation: ToolCallConfirmation, beside: string): Answer {
   const { file_details, reason } = confirmation;
   const { options } = requestOf(question).request;

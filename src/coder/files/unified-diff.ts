@@ -3,9 +3,10 @@
  *
  * The header of a hunk says where the hunk starts and how many lines it has. Models often miscount these lines. So a
  * hunk may have fewer lines than its header says, if another hunk, `diff --git` or the end of the patch follows. A hunk
- * may also have more lines. It then ends at the first line that cannot belong to a hunk. A line `--- x` may be a
- * removed line or the header of the next file. While the hunk has fewer lines than its header says, the line counts as
- * removed. After that, it counts as a header if a `+++` line follows.
+ * may also have more lines. It then ends at the first line that cannot belong to a hunk.
+ *
+ * A line `--- x` may be a removed line or the header of the next file. While the hunk has fewer lines than its header
+ * says, the line `--- x` counts as removed. After that, this line counts as a header if a `+++` line follows.
  */
 import { badPatch, hunkLine, type FilePatch, type Hunk, type HunkLine } from './patch.ts';
 

@@ -63,8 +63,8 @@ const MAX_TOOLS = 100;
 
 export async function loadHelpers(place: OwnPlace): Promise<Helpers> {
   const { found, problems } = await readOwnFiles(place, FILES, parseHelper);
-  // The name in the header may differ from the name of the file. The workspace's helpers come last, so they replace the
-  // user's helpers with the same name.
+  // The name in the header may differ from the name of the file. If several files have the same name in their headers,
+  // the last file in `found` is used.
   return { helpers: new Map([...found.values()].map((each) => [each.name, each])), problems };
 }
 
