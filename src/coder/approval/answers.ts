@@ -44,8 +44,8 @@ export function confirmationsIn({ parts }: Message): ToolCallConfirmation[] {
  * - If the message has no confirmations, its own text is the answer. The model also gets the quoted text (quoted.ts).
  * - If a confirmation selects the option `answer`, but has no field `answer`, the message's own text is its answer. In
  *   this case, the model does not get the quoted text.
- * - If the own text is not the answer of any confirmation, the model gets the own and the quoted text with the answer of
- *   the first confirmation.
+ * - If the own text is not the answer of any confirmation, the model gets the own and the quoted text with the answer
+ *   of the first confirmation.
  */
 export function answerIn(message: Message, question: Question): Answer | undefined {
   const own = ownText(message.parts).trim();
