@@ -55,7 +55,7 @@ export interface LlmAgentOptions {
    */
   readonly includeContents?: 'default' | 'none';
   readonly generation?: GenerationOptions;
-  /** When older parts of the conversation are replaced with a summary, or false to always keep them. */
+  /** The conditions for replacing older parts of the conversation with a summary, or false to always keep them. */
   readonly compaction?: CompactionOptions | false;
   readonly callbacks?: Callbacks;
   readonly disallowTransferToParent?: boolean;

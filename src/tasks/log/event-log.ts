@@ -433,7 +433,10 @@ export class EventLog {
     return true;
   }
 
-  /** `leftOut` has the appends from which a repeated message was removed. They are written again. */
+  /**
+   * Handles the outcomes of a batch: publishes the stored entries, and gives up the tasks of refused appends. `leftOut`
+   * has the appends from which a repeated message was removed. These appends are written again.
+   */
   #settle(
     batch: readonly Unsent[],
     outcomes: readonly AppendOutcome[],
