@@ -433,10 +433,7 @@ export class EventLog {
     return true;
   }
 
-  /**
-   * Handles the outcomes of a batch: publishes the stored entries, and gives up the tasks of refused appends. `leftOut`
-   * has the appends from which a repeated message was removed. These appends are written again.
-   */
+  /** Handles the outcomes of a batch. Writes the appends in `leftOut` again: their repeated messages were removed. */
   #settle(
     batch: readonly Unsent[],
     outcomes: readonly AppendOutcome[],
