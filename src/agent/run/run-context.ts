@@ -2,8 +2,8 @@
  * The context of an agent in a run, and the function that runs an agent.
  *
  * `runAgent` stores each complete event of an agent, follows the agent's transfers, and converts an error to the run's
- * error event. It does this for each agent and not only for the root. So events are stored even if the parent agent does
- * not yield them.
+ * error event. It does this for each agent and not only for the root. So events are stored even if the parent agent
+ * does not yield them.
  */
 import type { Agent, RunContext } from '../agent.ts';
 import { abortable } from './abortable.ts';

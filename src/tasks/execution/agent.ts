@@ -379,8 +379,8 @@ class GeneratorRun {
   }
 
   /**
-   * Returns the last chunk: the text that the function has returned, or the chunk of `StoredText.end`. Returns undefined
-   * if there is neither.
+   * Returns the last chunk: the text that the function has returned, or the chunk of `StoredText.end`. Returns
+   * undefined if there is neither.
    */
   #lastChunk(text: string): ArtifactEvent | undefined {
     const chunk = text === '' ? undefined : this.#next({ kind: 'text', text });
