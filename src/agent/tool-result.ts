@@ -8,7 +8,7 @@ import { elide, type JsonObject, type JsonValue } from '../base/index.ts';
 
 /**
  * Maximum length of a response: the characters of a text, or of the JSON of any other value. This is about 25,000
- * tokens.
+ * tokens. The note in a shortened response does not count.
  */
 export const MAX_RESPONSE_LENGTH = 100_000;
 const MAX_DEPTH = 100;

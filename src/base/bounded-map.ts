@@ -1,7 +1,7 @@
 /**
  * A map with a maximum size. When it is full, a new entry replaces the least recently used one. A lookup counts as a
- * use only if the map is at least half full. Before that, no entry is replaced soon, and recording a use takes longer
- * than the lookup itself.
+ * use only if the map is at least half full. In an emptier map, no entry is replaced soon. So the uses need not be
+ * recorded, which would take longer than the lookup itself.
  */
 export class BoundedMap<Value> {
   readonly #entries = new Map<string, Value>();

@@ -21,7 +21,7 @@ export interface CircuitSettings {
   readonly windowMs: number;
   /** How long the circuit stays open before it allows a probe, in milliseconds. */
   readonly openMs: number;
-  /** Minimum age of the first of these failures when the circuit opens. Default: 0. */
+  /** Minimum age of the first of these failures when the circuit opens, in milliseconds. Default: 0. */
   readonly minMs?: number;
 }
 
@@ -84,7 +84,7 @@ export interface CircuitNews<Cause> {
 
 /** The wait that is reported while a probe is in progress. The actual wait is unknown. */
 const PROBE_WAIT_MS = 1000;
-/** Maximum length of a pause. */
+/** Maximum length of a pause, in milliseconds. A longer pause is shortened to this length. */
 const MAX_PAUSE_MS = 3_600_000;
 /**
  * Maximum number of targets, and maximum number of callers per target. The least recently used entries are dropped.
@@ -195,8 +195,9 @@ export function createCircuits<Cause extends PauseCause = PauseCause>(
   }
 
   /**
-   * Returns the permit of a probe. The first call of `begun`, `ok` or `failed` closes the circuit or opens it again.
-   * After `leave`, another call may be the probe. A failure after `begun` counts like the failure of any other call.
+   * Returns the permit of a probe. If `begun` or `ok` is called first, the circuit closes. If `failed` is called first,
+   * the circuit opens again for this caller. After `leave`, another call may be the probe. A failure after `begun`
+   * counts like the failure of any other call.
    */
   function probe(target: string, circuit: Circuit<Cause>, caller: string): Permit {
     const view = viewOf(circuit, caller);

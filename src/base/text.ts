@@ -42,7 +42,8 @@ export function singleQuoted(text: string): string {
 
 /**
  * Returns the text. If it is longer than `limit`, returns its start and its end, with a note about the omitted
- * characters between them. The end has at most `end` characters. Never splits a surrogate pair.
+ * characters between them. Start and end together have at most `limit` characters, and the end has at most `end`
+ * (default: half of `limit`). The note does not count. Never splits a surrogate pair.
  */
 export function elide(text: string, limit: number, end = limit / 2): string {
   if (text.length <= limit) return text;

@@ -27,7 +27,7 @@ export class ClusterNode implements ClusterMember {
   /** Whether there may be more tasks to take over. */
   #again = false;
   /**
-   * The unfinished tasks that this node no longer owns, by id. Used only if `resumes` is a function, because then no
+   * The unfinished tasks that this node has given up, by id. Used only if `resumes` is a function, because then no
    * other node continues these tasks.
    */
   readonly #released = new Map<string, TaskKey>();
@@ -38,7 +38,7 @@ export class ClusterNode implements ClusterMember {
     this.#intake = { ...intake, isForwarded: true };
   }
 
-  /** Joins the other nodes, and takes over tasks whose nodes are gone. */
+  /** Joins the other nodes. Then takes over tasks (`#takeOver`). */
   async join(): Promise<void> {
     const { log } = this.#runtime;
     await this.#cluster.join(this);
@@ -107,8 +107,8 @@ export class ClusterNode implements ClusterMember {
   }
 
   /**
-   * Takes over tasks whose nodes are gone, until there are no more or this node can execute no more tasks. Never
-   * throws.
+   * Takes over tasks whose nodes are gone, until there are no more or this node can execute no more tasks. If the
+   * executor resumes only its own tasks, continues the tasks that this node has released instead. Never throws.
    */
   async #takeOver(): Promise<void> {
     const runtime = this.#runtime;
@@ -132,7 +132,10 @@ export class ClusterNode implements ClusterMember {
     }
   }
 
-  /** If `resumes` is a function, the executor resumes only its own tasks. So it must not get tasks of other nodes. */
+  /**
+   * Whether the executor must not get tasks of other nodes. This is so if `resumes` is a function, because such an
+   * executor resumes only its own tasks.
+   */
   get #onlyOwn(): boolean {
     return typeof this.#runtime.executor.rules?.resumes === 'function';
   }
@@ -153,7 +156,10 @@ export class ClusterNode implements ClusterMember {
     }
   }
 
-  /** Executes a task that this node has taken over. Returns whether there was anything to do. Never throws. */
+  /**
+   * Executes a task that this node has taken over. Returns false if the task is not to be executed, for example because
+   * it is already running here. Never throws.
+   */
   async #continue(head: TaskHead): Promise<boolean> {
     const runtime = this.#runtime;
     const { taskId } = head;

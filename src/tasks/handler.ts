@@ -285,7 +285,8 @@ export function createHandler(
     seen: number | undefined,
   ): TaskStream {
     const { live, before, created, after } = accepted;
-    // In 1.0, a stream must start with the task (section 3.1.2 of the specification).
+    // In 1.0, a stream must start with the task (section 3.1.2 of the specification), so only clients with 0.3 get a
+    // brief stream.
     if (accepted.brief && wire === '0.3') {
       return TaskStream.read(log, live, after + 1, undefined, { view });
     }

@@ -130,9 +130,9 @@ export class Runtime {
   }
 
   /**
-   * Opens a task in the scope. The caller must dispose of it. If the task has expired or its execution was interrupted,
-   * ends the task first. Throws `taskNotFound` if the scope has no such task, or if the task is finished and has
-   * expired.
+   * Opens a task in the scope. The caller must dispose of it. If the task has expired, or if its execution was
+   * interrupted and will not be continued, ends the task first. Throws `taskNotFound` if the scope has no such task, or
+   * if the task is finished and has expired.
    */
   async open(scope: Scope, taskId: string): Promise<LiveTask> {
     if (this.closed) throw new A2AError('unavailable', 'The server is shutting down');

@@ -78,7 +78,7 @@ export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
         const earlier = given.length > 0 ? ((await sessions.get(key))?.events ?? []) : [];
         const answers = openAnswers(given, callId, earlier);
         if (given.length > 0 && answers.length === 0) {
-          // The agent has already received these answers, and was active when the process ended.
+          // The agent has already received these answers, and was active when an earlier process ended.
           await cancelRun(tree, sessions, key, callId, signal).catch(() => undefined);
           throw outcomeUnknown(new WorkDone(earlier).text);
         }

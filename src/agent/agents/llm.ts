@@ -55,7 +55,7 @@ export interface LlmAgentOptions {
    */
   readonly includeContents?: 'default' | 'none';
   readonly generation?: GenerationOptions;
-  /** When older parts of the conversation are replaced with a summary, or false to always keep them. */
+  /** The conditions for replacing older parts of the conversation with a summary, or false to always keep them. */
   readonly compaction?: CompactionOptions | false;
   readonly callbacks?: Callbacks;
   readonly disallowTransferToParent?: boolean;
@@ -143,7 +143,7 @@ async function* converse(scope: RunScope, conversation: Conversation): AsyncGene
   const history = () => historyOf(scope.events, { ...view, openCalls: true });
   /** The ids of the calls that the model has requested since the run was started or resumed. */
   const made = new Set<string>();
-  /** Whether the conversation may be compacted. False after a failed attempt. */
+  /** Whether the conversation may be compacted. False if the options do not allow it, or after a failed attempt. */
   let compacts = options.compaction !== false && view.include === 'default';
   /** The number of compactions that were attempted because the model refused the conversation as too long. */
   let refused = 0;

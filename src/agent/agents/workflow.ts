@@ -70,8 +70,8 @@ export function parallelAgent(options: WorkflowOptions): Agent {
 
 /**
  * Runs the agents in order. A checkpoint is stored after each agent that has finished, so that a resumed run continues
- * with the first unfinished agent. In a loop, the number of the round is part of each agent's path. An escalation ends
- * the sequences around the agent, up to and including the nearest loop.
+ * with the first unfinished agent. In a loop, the number of the iteration (`round`) is part of each agent's path. An
+ * escalation ends the sequences around the agent, up to and including the nearest loop.
  */
 async function* runSteps(
   context: RunContext,
@@ -115,8 +115,8 @@ function progressOf(noted: JsonValue | undefined): { round: number; step: number
 
 /**
  * Returns whether one of the agents, or of their sub-agents, has escalated since the last checkpoint of this sequence
- * or of an enclosing agent. The sub-agents of a loop do not count. If there is such an escalation, the process ended
- * before it could store the checkpoint that follows the escalation.
+ * or of an enclosing agent. The sub-agents of a loop do not count. If there is such an escalation, an earlier
+ * process ended before it could store the checkpoint that follows the escalation.
  */
 function hasEscalated({ events, runId, path }: RunScope, agents: readonly Agent[]): boolean {
   const names = new Set<string>();

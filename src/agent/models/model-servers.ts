@@ -14,7 +14,7 @@ export interface ModelProvider {
   readonly baseUrl?: string | undefined;
   /**
    * The name of the environment variable that contains the key. Default: the server's own variables (LOCAL_SERVERS) for
-   * `ollama`, `lmstudio` and `vllm`. No other server gets a key by default.
+   * `ollama`, `lmstudio` and `vllm`. No other provider gets a key by default.
    */
   readonly apiKeyVariable?: string | undefined;
   /** The size of the context window in tokens, for models that have no size in `models`. */
@@ -89,7 +89,7 @@ export interface ModelServer {
   readonly vendor: Vendor;
   readonly baseURL: string;
   readonly apiKey?: string;
-  /** The variable that has the key, or should have it. */
+  /** The environment variable that contains the key, or must be set if the key is missing. */
   readonly keyVariable?: string;
   /** The provider in the settings, if there is one. */
   readonly entry?: ModelProvider;

@@ -25,7 +25,10 @@ import { generate } from '../spans.ts';
 
 /** The conditions for compacting a conversation. */
 export interface CompactionOptions {
-  /** Number of tokens above which a conversation is compacted. Default: 80 % of the model's context window. */
+  /**
+   * Number of tokens above which a conversation is compacted. Default: 80 % of the model's context window. If this size
+   * is unknown, a conversation is compacted only when the model has refused it as too long.
+   */
   readonly atTokens?: number;
   /**
    * Number of latest events that are kept, and not summarized. Default: 20. More events are kept if a call would
@@ -65,7 +68,7 @@ Leave out what no longer matters. Answer with the summary alone.`;
 /**
  * Returns a compaction event, or `failed` if the summary could not be made. Returns undefined if the conversation is
  * short enough, or if there are too few events to summarize. Also returns undefined if neither `atTokens` nor the size
- * of the context window is known.
+ * of the context window is known. Throws if the run was aborted or has reached its limit of requests.
  */
 export async function compact(
   scope: RunScope,

@@ -1,9 +1,9 @@
 /**
  * The context of an agent in a run, and the function that runs an agent.
  *
- * `runAgent` stores each event of an agent, follows its transfers, and converts an error to the run's error event.
- * `runAgent` does this for each agent and not only for the root. So events are stored even if the parent agent does not
- * yield them.
+ * `runAgent` stores each complete event of an agent, follows the agent's transfers, and converts an error to the run's
+ * error event. It does this for each agent and not only for the root. So events are stored even if the parent agent
+ * does not yield them.
  */
 import type { Agent, RunContext } from '../agent.ts';
 import { abortable } from './abortable.ts';

@@ -27,15 +27,18 @@ import type { AgentTree } from './tree.ts';
 /** The limits of a run. A run that reaches a limit ends with an error event. */
 export interface RunLimits {
   /**
-   * Maximum number of requests to models. After a resume, earlier requests without a stored answer no longer count.
-   * Default: 100.
+   * Maximum number of requests to models. After a resume, earlier requests for a summary, and earlier requests without
+   * a stored answer, no longer count. Default: 100.
    */
   readonly steps: number;
   /**
    * Maximum time in milliseconds from the start or the last resume until the run ends or waits. Default: 30 minutes.
    */
   readonly timeMs: number;
-  /** Maximum number of stored events. The events that end the run may exceed it. Default: 10,000. */
+  /**
+   * Maximum number of the run's stored events. The user's events, and the events that end the run, are stored even if
+   * they exceed it. Default: 10,000.
+   */
   readonly events: number;
   /** Maximum nesting depth of agents, including agents that run as tools. Default: 16. */
   readonly depth: number;

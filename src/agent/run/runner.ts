@@ -55,7 +55,10 @@ export interface RunnerOptions {
   readonly artifacts?: ArtifactStore;
   readonly plugins?: readonly Plugin[];
   readonly limits?: Partial<RunLimits>;
-  /** The model for agents without a model of their own. */
+  /**
+   * The model for agents without a model of their own. If it is missing, `createRunner` throws a RunError for an LLM
+   * agent without a model.
+   */
   readonly defaultModel?: string | Model;
 }
 

@@ -7,7 +7,7 @@ import { RunIndex } from './run-index.ts';
  * person, or was interrupted when its process ended.
  *
  * Only two kinds of runs are considered: the latest run of the conversation, and runs with events after the start of
- * that run. An older run without such events was interrupted, and the conversation has continued without it.
+ * that run. If any other run has not ended, it was interrupted, and the conversation has continued without it.
  */
 export function hasUnfinishedRun(events: readonly Event[]): boolean {
   const latest = events.findLastIndex((event) => isStart(event) && event.aside !== true);

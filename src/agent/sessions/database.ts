@@ -17,7 +17,7 @@ export interface SqliteOptions {
    * Maximum time that a call waits for other processes, in milliseconds. The wait blocks this process. Default: 5,000.
    */
   readonly busyTimeout?: number;
-  /** Maximum size of the file, in pages of 4 KiB. */
+  /** Maximum size of the file, in pages of 4 KiB. Default: SQLite's own limit. */
   readonly maxPages?: number;
   /** Returns the current time in milliseconds. Default: `Date.now`. */
   readonly now?: () => number;

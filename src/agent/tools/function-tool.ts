@@ -36,7 +36,7 @@ export interface FunctionToolOptions<Input extends z.ZodObject> {
   /** A text that explains what the tool does and when to use it. The model chooses tools by their description. */
   readonly description: string;
   readonly input: Input;
-  /** Whether a person must approve every call, or a function that decides this for each call. */
+  /** Whether a person must approve every call, or a function that decides this for each call. Default: false. */
   readonly confirm?:
     | boolean
     | ((args: z.output<Input>, context: ToolContext) => MaybePromise<boolean | ToolConfirmation>);

@@ -51,7 +51,7 @@ const PROBE_MS = 3_000;
 export interface ConnectionOptions {
   readonly connectTimeoutMs: number;
   readonly callTimeoutMs: number;
-  /** Delay before the second attempt. It doubles with each further attempt. */
+  /** Delay after the first failed attempt to connect, in milliseconds. It doubles with each further failed attempt. */
   readonly retryDelayMs: number;
   readonly log: ((line: string) => void) | undefined;
   /** Called when the lists of tools, prompts and resources may have changed. */

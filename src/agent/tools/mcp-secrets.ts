@@ -14,7 +14,8 @@ const SECRET_FLAG = /key|token|secret|password/i;
 /**
  * Returns a function that replaces the secrets in a text. For a server with a URL, the secrets are the values of the
  * headers, the password in the URL and the query values. For a server that is a program, the secrets are the values of
- * the environment variables, and the values of arguments such as `--token=x`.
+ * the environment variables, and the values of arguments such as `--token=x` and `--token x`. The credentials after the
+ * words `Bearer` and `Basic` are replaced too, even if they are not secrets of this server.
  */
 export function secretHider(server: McpServerConfig): (text: string) => string {
   const values = 'url' in server ? inAddress(server) : inCommand(server);

@@ -81,8 +81,8 @@ export function fetchNamedBy(
 }
 
 /**
- * Returns whether the server at `address` may name this URL even if it is in a private network. This is the case if the
- * URL has the server's own host, or if both are on this machine.
+ * Returns whether the server at `address` may name this URL even if the URL is in a private network. This is the case
+ * if the URL has the server's own host, or if the URL and the server are both on this machine.
  */
 export function isNamedFreely(address: string, url: string | URL): boolean {
   const named = hostNameOf(address);

@@ -98,8 +98,8 @@ const SET = `SELECT set_config(name, value, false) FROM unnest($1::text[], $2::t
   WHERE pg_backend_pid() = $3`;
 
 /**
- * Opens a database and creates missing tables, unless `migrate` is false. If this fails, rejects with a StoreError that
- * has a one-line message and a hint. Other errors are possible, for example if the package `pg` is not installed.
+ * Opens a database and creates missing tables, unless `migrate` is false. If the database cannot be used, rejects with
+ * a StoreError. Rejects with another error if, for example, the package `pg` is not installed.
  *
  *     await using db = await openPostgres('postgres://localhost/parley', { schemas: [TASKS] });
  */
@@ -235,8 +235,8 @@ export class Postgres implements Executor, AsyncDisposable {
 
   /**
    * Runs `work`. Runs it again if it was rolled back because of other transactions (deadlock, serialization failure),
-   * or if the connection does not know a prepared statement. In the second case, this and all later statements are sent
-   * unprepared.
+   * or if a prepared statement failed because of a pooler (`lacksPrepared`). After such a failure, this and all later
+   * statements are sent unprepared.
    */
   async #retried<Result>(work: (prepares: boolean) => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt++) {

@@ -37,7 +37,7 @@ export function isConnectionLost(error: unknown): boolean {
   const state = sqlState(error);
   if (state !== undefined) {
     // 08: connection exceptions, except for protocol violations (08P01). 57P01 to 57P05: the server shuts down,
-    // crashed, starts, or has closed the connection. 53300: too many clients.
+    // crashed, starts, has closed the connection, or has dropped the database. 53300: too many clients.
     // 25006: the server has become a read-only replica. A new connection may reach the new primary.
     return /^(08(?!P01)|57P0[1-5]$|53300$|25006$)/.test(state);
   }

@@ -28,7 +28,7 @@ export interface DatabaseOptions {
   readonly foreignKeys?: boolean;
   /** Whether `PRAGMA incremental_vacuum` works in files that are created here. */
   readonly incrementalVacuum?: boolean;
-  /** Maximum size of the file, in pages of 4 KiB. */
+  /** Maximum size of the file, in pages of 4 KiB. Default: SQLite's own limit. */
   readonly maxPages?: number | undefined;
 }
 

@@ -123,7 +123,7 @@ export function openOwnCertificate(
   return { ...pair, fingerprint: new X509Certificate(pair.cert).fingerprint256 };
 }
 
-/** Returns the certificate and its key in the file. Returns undefined if they are missing, invalid or do not match. */
+/** Returns the certificate and its key in a text. Returns undefined if they are missing, invalid or do not match. */
 function readPair(text: string) {
   const at = text.indexOf('-----BEGIN PRIVATE KEY-----');
   if (at < 0) return undefined;

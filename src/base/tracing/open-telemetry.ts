@@ -32,10 +32,10 @@ export async function openTelemetryTracer(): Promise<Tracer> {
   } as const;
 
   /**
-   * Returns the context with the parent of a new span. If `parent` is missing or invalid, the active span becomes the
-   * parent. It also becomes the parent if it is in the same trace as `parent`, because it is nearer to the new span.
-   * Otherwise, the span that `parent` names becomes the parent. The active span is, for example, the SDK's span for the
-   * HTTP request, or a span that a tool has started.
+   * Returns the context with the parent of a new span. The active span becomes the parent in two cases: `parent` is
+   * missing or invalid, or the active span is in the trace of `parent`, and so is nearer to the new span. In any other
+   * case, the span that `parent` names becomes the parent. The active span is, for example, the SDK's span for the HTTP
+   * request, or a span that a tool has started.
    */
   function contextOf(parent: string | undefined): Context {
     const given = parseTraceparent(parent);

@@ -378,7 +378,10 @@ class GeneratorRun {
     return this.#stored ? this.#resume(this.#stored.unsent(part)) : this.#chunk([part]);
   }
 
-  /** Returns the last chunk: the text that the function has returned, or the chunk of `StoredText.end`. */
+  /**
+   * Returns the last chunk: the text that the function has returned, or the chunk of `StoredText.end`. Returns
+   * undefined if there is neither.
+   */
   #lastChunk(text: string): ArtifactEvent | undefined {
     const chunk = text === '' ? undefined : this.#next({ kind: 'text', text });
     return chunk ?? (this.#stored && this.#resume(this.#stored.end()));

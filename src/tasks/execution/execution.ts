@@ -184,7 +184,7 @@ export class Execution implements TaskWriter {
   #turn: readonly Message[] = [];
   #user: User | undefined;
   #events: AsyncIterator<ExecutorEvent> | undefined;
-  /** The number of events after which the execution did not have to wait for the store. */
+  /** The number of events for which the execution did not have to wait for the store. See BURST. */
   #count = 0;
   #ended = false;
   /** Whether the executor has returned. */

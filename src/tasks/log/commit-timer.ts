@@ -12,7 +12,7 @@ import { flushLastInTurn } from '../../base/index.ts';
 
 /** The length of the window that begins at the end of a transaction, in milliseconds. */
 export const COMMIT_WINDOW_MS = 2;
-/** If the last transaction had at least this number of tasks, urgent entries wait too. */
+/** If the last transaction had at least this number of appends, urgent entries wait too. */
 const MANY_TASKS = 5;
 
 export class CommitTimer {
@@ -20,7 +20,7 @@ export class CommitTimer {
   readonly #now: () => number;
   #next: 'soon' | 'later' | undefined;
   #endedAt = -Infinity;
-  /** The number of tasks in the last transaction. */
+  /** The number of appends in the last transaction. Most of them belong to different tasks. */
   #tasks = 0;
 
   /** `now` is the clock in milliseconds. */
@@ -42,7 +42,7 @@ export class CommitTimer {
     }
   }
 
-  /** Must be called at the end of each transaction. */
+  /** Must be called at the end of each transaction, with the number of its appends. */
   ended(tasks: number): void {
     this.#tasks = tasks;
     this.#endedAt = this.#now();

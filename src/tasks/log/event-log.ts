@@ -433,7 +433,7 @@ export class EventLog {
     return true;
   }
 
-  /** `leftOut` has the appends from which a repeated message was removed. They are written again. */
+  /** Handles the outcomes of a batch. Writes the appends in `leftOut` again: their repeated messages were removed. */
   #settle(
     batch: readonly Unsent[],
     outcomes: readonly AppendOutcome[],

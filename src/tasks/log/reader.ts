@@ -142,7 +142,7 @@ export class LogReader {
         }
         const asked = this.#piece;
         // If the sink is full, the entries that it did not take are read again later. In this case, the next piece has
-        // at most twice as many entries as the sink took.
+        // at most twice as many entries as the sink took, so that few entries are read twice.
         this.#piece = Math.min(nextPiece(entries, PIECE), this.#full ? 2 * given : PIECE);
         if (entries.length === asked && !this.#full)
           await new Promise((resolve) => setImmediate(resolve));

@@ -52,7 +52,7 @@ export class PushClaims {
     }
   }
 
-  /** Lets other nodes deliver the events of a webhook soon. */
+  /** Releases a closed webhook after RELEASE_MS, so that other nodes can deliver its events. */
   release(name: string, record: PushRecord): void {
     this.#closed.set(name, keyOf(record));
     this.#timer ??= setTimeout(() => void this.flush(), RELEASE_MS).unref();

@@ -132,7 +132,8 @@ export class PushNotifier {
   /**
    * Saves a configuration. Its webhook gets the events after entry `after`. If it replaces a configuration with the
    * same id, its webhook also gets the events that the earlier webhook did not take. So no event is lost when a
-   * receiver moves to another URL.
+   * receiver moves to another URL. If the task already has the same configuration, ignores `after`: the webhook
+   * continues after its own cursor, and waits no longer for its next attempt.
    */
   save(
     taskId: string,

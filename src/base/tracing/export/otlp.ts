@@ -57,7 +57,10 @@ export interface ExporterOptions {
   readonly logger: TraceLog;
   readonly meter?: SpanMeter | undefined;
   readonly lingerMs?: number;
-  /** The maximum delay before the first retry. It doubles with each further retry. Retry-After takes precedence. */
+  /**
+   * The maximum delay before the first retry, in milliseconds. It doubles with each further retry. A delay that the
+   * collector asks for (Retry-After) takes precedence. Default: 500.
+   */
   readonly retryMs?: number;
 }
 
