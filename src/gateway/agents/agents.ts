@@ -22,7 +22,7 @@ export interface AgentsOptions {
   readonly audit: Audit;
   /** Encrypts the headers of registered agents. If undefined, agents with headers are refused. */
   readonly secrets?: SecretBox | undefined;
-  /** Private networks that registered agents may be in, in CIDR notation. */
+  /** Private networks that registered agents may be in, in CIDR notation. Default: none. */
   readonly allowNetworks?: readonly string[];
   readonly healthSeconds?: number | undefined;
   readonly logger: Logger;
