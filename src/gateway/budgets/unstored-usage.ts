@@ -81,8 +81,8 @@ export class UnstoredUsage {
   };
 
   /**
-   * Stores the kept usage, which does not include usage that an attempt in progress is storing. Does nothing if no usage
-   * is kept. If usage is kept and an attempt is in progress, only waits for this attempt. Throws if the attempt fails, or
+   * Stores the kept usage. Usage that an attempt in progress is storing is not kept usage. Does nothing if no usage is
+   * kept. If usage is kept and an attempt is in progress, only waits for this attempt. Throws if the attempt fails, or
    * if an attempt has just failed.
    */
   async storeFirst(): Promise<void> {
