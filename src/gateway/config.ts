@@ -217,7 +217,7 @@ export function parseConfig(
     );
   });
   const result = GatewayConfig.safeParse(value);
-  // A field whose environment variable is not set has already been reported.
+  // A field that uses an unknown environment variable has already been reported, so its other errors are left out.
   const fields = new Set(problems.map(({ field }) => field));
   const invalid = result.success ? [] : problemsIn(json, result.error);
   const usable = result.success ? { ...result.data, isWhole: true } : readable(value);
@@ -318,7 +318,7 @@ function providersOf(providers: ProvidersConfig, environment: Environment) {
   try {
     return withImplied(providers, environment);
   } catch (error) {
-    // The cause is an environment variable, not a line of the file.
+    // The cause is an environment variable, so the error has no line number.
     if (error instanceof ModelError) throw new ConfigError([error.message], { cause: error });
     throw error;
   }

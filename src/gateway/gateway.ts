@@ -93,7 +93,7 @@ export interface GatewayOptions {
   readonly grpcPort?: ServeOptions['grpcPort'];
   /** The keys that sign webhooks and agent cards. Default: a new key for this process, which signs only webhooks. */
   readonly signing?: SigningKeys;
-  /** Private networks that webhooks and registered agents may be in, in CIDR notation. */
+  /** Private networks that webhooks and registered agents may be in, in CIDR notation. Default: none. */
   readonly allowNetworks?: readonly string[];
   /** Retention of finished tasks. Default: `tasks` in the configuration. */
   readonly retention?: Retention | undefined;
@@ -315,7 +315,10 @@ export function createGateway(options: GatewayOptions) {
     get running(): number {
       return server.handler.running + vendorApi.running;
     },
-    /** Closes a gateway that does not listen on a port. After `listen`, call `close` of its result instead. */
+    /**
+     * Closes a gateway that does not listen on a port. Waits up to `ms` milliseconds (default: 0) for running tasks.
+     * After `listen`, call `close` of its result instead.
+     */
     close: (ms?: number) => close(() => server.close(ms)),
   };
 }

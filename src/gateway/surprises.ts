@@ -120,7 +120,7 @@ function* aboutBudgets({ budgets = {}, providers = {}, models = {}, isWhole }: C
     const path = ['models', name];
     yield { path, text: 'has no pricing, so callers with a budget in money cannot use it' };
   }
-  // `models` does not contain invalid models, but they may set prices. So the models of providers are not checked.
+  // Invalid models are not in `models`, but they may set prices. So the models that providers list are not checked.
   if (!isWhole) return;
   for (const [name, provider] of Object.entries(providers)) {
     if (provider.type === 'offline' || provider.type === 'scripted') continue;

@@ -22,7 +22,7 @@ export interface AgentsOptions {
   readonly audit: Audit;
   /** Encrypts the headers of registered agents. If undefined, agents with headers are refused. */
   readonly secrets?: SecretBox | undefined;
-  /** Private networks that registered agents may be in, in CIDR notation. */
+  /** Private networks that registered agents may be in, in CIDR notation. Default: none. */
   readonly allowNetworks?: readonly string[];
   readonly healthSeconds?: number | undefined;
   readonly logger: Logger;
@@ -54,7 +54,7 @@ export function createAgents(options: AgentsOptions) {
   let forwardedHeaders: readonly string[] = [];
   let started = false;
   let everySeconds = HEALTH_SECONDS;
-  /** Aborted when the interval changes. This ends the current wait between two checks. */
+  /** Aborted when the interval between health checks changes, so that a check does not wait for the old interval. */
   let resting = new AbortController();
 
   /** Replaces the configuration. Running tasks keep the agent that they started with. */
@@ -105,9 +105,9 @@ export function createAgents(options: AgentsOptions) {
   }
 
   /**
-   * Checks either the unhealthy agents or all others, at regular intervals. Unhealthy agents have their own loop, so
-   * that their timeouts do not delay the checks of the others. The loop of the others also removes old links, once an
-   * hour.
+   * Checks either the unhealthy agents or all other agents, at regular intervals. Unhealthy agents have their own loop,
+   * so that their timeouts do not delay the checks of the other agents. The loop of the other agents also removes old
+   * links to remote tasks (task-links.ts), once an hour.
    */
   async function checkRegularly(unhealthy: boolean): Promise<void> {
     let pruneAt = 0;

@@ -10,8 +10,9 @@ import type { StreamEvent, TaskArtifactUpdateEvent } from '../../protocol/index.
 
 const TEXT = '"text":"';
 /**
- * Matches a second member `text`, or an escape that may hide such a member. The JSON of a chunk that matches is not
- * stored: of two members with the same name, a JSON parser uses the last one, which may be the other `text`.
+ * Matches a second member `text` in the JSON before or after a chunk's text, or an escape that may hide such a member.
+ * JSON that matches is not stored: a JSON parser uses the last of two members with the same name, and this may be the
+ * second `text`.
  */
 const ELSEWHERE = /"text"\s*:|\\u/;
 
@@ -34,7 +35,10 @@ export class ChunkReader {
     return event;
   }
 
-  /** Returns the event, or undefined if it is not the next chunk of the text that was read last. */
+  /**
+   * Returns the event in `data`. Returns undefined if the JSON in `data` differs from the stored JSON in more than the
+   * text.
+   */
   next(data: string, type: string): TaskArtifactUpdateEvent | undefined {
     const last = this.#last;
     const text = last !== undefined && type === this.#type ? this.#between(data) : undefined;

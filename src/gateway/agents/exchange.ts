@@ -70,7 +70,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
   #parse: SseParser | undefined;
   /** The body of a response that is not a stream. */
   #body: ByteCollector | undefined;
-  /** Number of chunks that have arrived. */
+  /** Number of chunks of the stream that have arrived. */
   #count = 0;
   /** The chunks that wait for the end of the event loop's turn, and their size. */
   #later: Buffer[] = [];
@@ -150,7 +150,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
     return read.promise;
   }
 
-  /** Passes the items that have arrived to the reader, as long as it is ready. */
+  /** Passes the items that have arrived to the reader, as long as the reader is ready. */
   more(): void {
     const reader = this.#reader;
     if (!reader) return;
@@ -159,8 +159,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
   }
 
   /**
-   * Passes an item to the reader. Returns false if the reader is busy with the item, has failed, or wants no more
-   * items.
+   * Passes `item` to the reader, or the next unread item if `item` is undefined. Returns false if the reader is busy
+   * with the item, has failed, or wants no more items.
    */
   #pass(reader: ItemReader, item?: StreamItem): boolean {
     try {
@@ -244,7 +244,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
     else if (this.#later.length === 1) flushAtEndOfTurn(this);
   }
 
-  /** Processes the chunks that arrived in this turn of the event loop. */
+  /** Processes the collected chunks. */
   flush(): void {
     const controller = this.#controller;
     if (!controller || this.#later.length === 0) return;
@@ -333,8 +333,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
 
   /**
    * Passes the events at the start of `text` to the reader without the parser, as long as ChunkReader recognizes them.
-   * After the first event, `isReady` is not checked again: the reader gets all of these events, until it becomes busy
-   * or wants no more. Returns the position after the last event that was passed.
+   * `isReady` is checked only before the first event. The reader gets further events until it becomes busy or wants no
+   * more. Returns the position after the last event that was passed.
    */
   #passChunks(reader: ItemReader, text: string): number {
     if (!this.#between) return 0;

@@ -90,7 +90,7 @@ interface Running {
   canceled: boolean;
 }
 
-/** How long a cancellation waits for the id of the remote task. */
+/** How long a cancellation or a shutdown waits for the id of the remote task. */
 const TASK_ID_MS = 3000;
 
 export function proxyExecutor(options: ProxyOptions): ProxyExecutor {

@@ -51,9 +51,9 @@ const Latest = z.object({
 
 export function inboxRoute({ agents }: { readonly agents: Agents }): GatewayRoute {
   /**
-   * Returns the names that the caller asked for. Throws if one of them does not exist, or if the caller may not see its
-   * tasks. If the caller asked for no names, returns up to MAX_AGENTS names whose tasks the caller may see. An empty
-   * name stands for the gateway itself.
+   * Returns the names of agents that the caller asked for. An empty name stands for the gateway itself. Throws if one
+   * of the agents does not exist, or if the caller may not see the tasks of one of them. If `asked` is undefined,
+   * returns up to MAX_AGENTS agents whose tasks the caller may see.
    */
   function namesFor(caller: Caller, asked: readonly string[] | undefined): readonly string[] {
     if (!asked) {

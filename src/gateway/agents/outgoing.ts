@@ -101,9 +101,9 @@ export function createOutgoing(links: TaskLinks) {
 }
 
 /**
- * Returns the id of the message to the agent. The id is the same for each attempt. The caller's own id is not used,
- * because two workspaces may use the same id. The agent would then treat the second message as a repetition of the
- * first.
+ * Returns the id of the message to the agent. The id is the same for each attempt. The id that the caller chose is not
+ * used, because two workspaces may choose the same id. An agent could then treat the second workspace's message as a
+ * repetition of the first.
  */
 function sentId({ task, turn }: Pick<ExecutionContext, 'task' | 'turn'>): string {
   return turn.length === 1 ? task.id : `${task.id}.${turn.length}`;

@@ -201,7 +201,10 @@ export class Reading {
     return [status];
   }
 
-  /** Returns the message without the ids of the remote task and context, or an empty object if it has no parts. */
+  /**
+   * Returns the message without the ids of remote tasks and of the remote context. Returns an empty object if the
+   * message has no parts.
+   */
   #said(message: Message): { message?: Message } {
     this.#messageId = message.messageId;
     if (message.parts.length === 0) return {};

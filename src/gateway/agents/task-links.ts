@@ -31,8 +31,8 @@ export interface Link {
   readonly remoteContextId: string | undefined;
   readonly sender: Sender;
   /**
-   * Whether the task has ended. If the agent answered with a message instead of a task, only the ids of the contexts
-   * are needed afterwards.
+   * Whether the task has ended. Default: false. After the end, only the ids of the contexts are needed if the agent
+   * answered with a message instead of a task.
    */
   readonly isOver?: boolean;
 }
@@ -54,7 +54,7 @@ const LinkSender = StoredSender.extend({ sealedMetadata: z.base64().optional() }
 interface Options {
   readonly register: Register;
   readonly logger: Logger;
-  /** Encrypts the headers and the metadata of requests. If undefined, they are lost at a restart. */
+  /** Encrypts the headers and the metadata of requests. If undefined, headers and metadata are lost at a restart. */
   readonly secrets: SecretBox | undefined;
 }
 

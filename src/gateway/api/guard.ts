@@ -1,7 +1,7 @@
 /**
- * Checks that the caller has the scope that an operation of the protocol needs, and hides the secrets of webhooks. A
- * key may also read the tasks that other keys of its workspace have started. If the secrets were not hidden, it could
- * read the webhook secrets of these keys.
+ * Checks that the caller has the scope that an operation of the protocol needs, and hides the secrets of webhooks. The
+ * secrets are hidden because a caller may also read the tasks of other callers in its workspace, with the webhooks of
+ * these tasks.
  */
 import { A2AError } from '../../protocol/index.ts';
 import {

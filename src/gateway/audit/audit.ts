@@ -43,7 +43,7 @@ export interface AuditEntry {
 export interface AuditPage {
   readonly limit: number;
   readonly filter?: AuditFilter | undefined;
-  /** Exclusive upper limit for the numbers of the listed entries. */
+  /** Exclusive upper limit for the numbers of the listed entries. Default: no limit. */
   readonly before?: number | undefined;
 }
 

@@ -29,9 +29,9 @@ type GatewayRequest = Pick<Parameters<Authenticate>[0], 'header' | 'remote' | 'm
 export interface AuthenticateOptions {
   readonly keys: Pick<Keys, 'verify'>;
   readonly oidc?: Oidc | undefined;
-  /** The rate limit of keys without their own rate limit, and of callers with a JWT. */
+  /** The rate limit of keys without their own rate limit, and of callers with a JWT. Default: no limit. */
   readonly rateLimit?: RateLimit | undefined;
-  /** Returns the names of the headers that may be forwarded to agents, in lower case. */
+  /** Returns the names of the headers that may be forwarded to agents, in lower case. Default: no headers. */
   readonly forwarded?: (() => readonly string[]) | undefined;
   readonly now?: () => number;
   /** Counts the requests of each caller. Default: in the memory of this process. */

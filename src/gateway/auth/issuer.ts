@@ -42,7 +42,10 @@ export function createIssuer(issuer: string, options: IssuerOptions = {}): JWTVe
   const { now = Date.now, cooldownMs = COOLDOWN_MS, failureMs = FAILURE_MS } = options;
   let found: { readonly url: string; readonly keys: JWTVerifyGetKey; at: number } | undefined;
   let looking: Promise<JWTVerifyGetKey> | undefined;
-  /** The last failures by address. A broken discovery document must not stop the fetches of the known key set. */
+  /**
+   * The last failure of each address. Failures are kept by address, so that a broken discovery document does not stop
+   * the fetches of the known key set.
+   */
   const failures = new Map<string, { readonly at: number; readonly error: IssuerError }>();
 
   /** Fetches a document. `read` checks it. If the document is invalid, `read` throws, and this counts as a failure. */

@@ -24,7 +24,7 @@ export const BUDGET_SQL = {
   /**
    * Every transaction that reserves, settles or recovers calls takes this lock in shared mode. A transaction that
    * creates the counter of a workspace, key or subject takes the lock in exclusive mode (`alone`), because it computes
-   * the counter from usage and reservations. They must not change during the computation.
+   * the counter from usage and reservations. Usage and reservations must not change during the computation.
    */
   share: statement(`SELECT pg_advisory_xact_lock_shared(${COUNTERS_LOCK})`),
   alone: statement(`SELECT pg_advisory_xact_lock(${COUNTERS_LOCK})`),
@@ -51,7 +51,7 @@ export const BUDGET_SQL = {
     UPDATE reservations SET owner = $owner, left_at = NULL
     WHERE workspace = $workspace AND task_id = $task AND agent <> '' AND owner <> $owner AND NOT recovered RETURNING *`),
   /**
-   * `markLeft` marks the reservations whose nodes are gone. `left` returns these reservations:
+   * `markLeft` marks the reservations whose nodes are gone. `left` returns three kinds of reservations:
    * - the expired ones;
    * - the marked ones for calls to models;
    * - the marked ones for calls to agents, from `$adopt` seconds after the mark. Until then, `adopt` can take them

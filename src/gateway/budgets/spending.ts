@@ -226,7 +226,8 @@ export function createSpending(options: SpendingOptions) {
   ): Promise<Reservation> {
     const plan = planned(call, limits, time);
     // The store checks the budgets against the stored usage, so usage in memory is stored first. Usage that arrives or
-    // is being stored at this moment may be missing. In this case, the budgets still count the reservation of its call.
+    // is being stored at this moment may be missing. If its call has a reservation, the budgets still count this
+    // reservation.
     await unstored.storeFirst();
     let outcome = await store.reserve(plan);
     if (!outcome.granted && (await recover()) > 0) outcome = await store.reserve(plan);

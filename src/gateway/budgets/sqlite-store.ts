@@ -47,7 +47,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
   const owner = randomUUID();
   /**
    * Until this time, `recover` keeps the reservations that earlier processes made for calls to agents, so that resumed
-   * tasks can take them over.
+   * tasks can take them over. The first call of `recover` sets the time.
    */
   let adoptsUntil: number | undefined;
 

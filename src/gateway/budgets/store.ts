@@ -77,13 +77,12 @@ export interface BudgetStore {
   reserve(planned: PlannedBooking): MaybePromise<Grant | BudgetRefusal>;
   /** Like `reserve`, but only checks whether the call could be reserved now. */
   check(planned: PlannedBooking): MaybePromise<Grant | BudgetRefusal>;
-  /** Stores how much of the answer has arrived, so that it is counted after a crash. */
+  /** Stores how many tokens of the answer have arrived, so that these tokens are counted after a crash. */
   seen(id: string, outputTokens: number): MaybePromise<unknown>;
   /**
-   * For each settlement, adds the usage to the sums and deletes the reservation `id`. Without a usage, only deletes the
-   * reservation. If `recover` has counted an estimate for the reservation, adds only the difference between the usage
-   * and the estimate. If `id` is given, but its reservation no longer exists, the call has already been counted, and
-   * nothing is added.
+   * For each settlement, adds the usage to the sums and deletes the reservation `id`. A missing usage is zero. If
+   * `recover` has counted an estimate for the reservation, adds only the difference between the usage and the estimate.
+   * If `id` is given, but its reservation no longer exists, adds nothing, because the call has already been counted.
    */
   settle(settlements: readonly Settlement[]): MaybePromise<void>;
   /**

@@ -7,7 +7,10 @@ import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Settlement } from './store.ts';
 
-/** Maximum number of calls whose usage is kept in memory while the register cannot be written. */
+/**
+ * Maximum number of calls whose usage is kept in memory while the register cannot be written. The usage of further
+ * calls is written to the log and then dropped.
+ */
 const MAX_KEPT = 10_000;
 /** Time between the first two attempts to store, in milliseconds. It doubles with each failure, up to MAX_RETRY_MS. */
 export const FIRST_RETRY_MS = 100;
@@ -78,8 +81,9 @@ export class UnstoredUsage {
   };
 
   /**
-   * Stores the kept usage, if there is any. If an attempt is in progress, only waits for this attempt. Throws if the
-   * attempt fails, or if an attempt has just failed.
+   * Stores the kept usage. Usage that an attempt in progress is storing is not kept usage. Does nothing if no usage is
+   * kept. If usage is kept and an attempt is in progress, only waits for this attempt. Throws if the attempt fails, or
+   * if an attempt has just failed.
    */
   async storeFirst(): Promise<void> {
     if (this.#kept.length === 0) return;

@@ -76,9 +76,12 @@ type Stored = ReturnType<typeof storedOf>;
 type Content = Pick<Stored, 'slug' | 'name' | 'description' | 'content'>;
 
 /**
- * The methods throw `notFound` if the card does not exist, and `conflict` if the slug is already used or the workspace
- * has too many cards. They also throw `preconditionFailed` if `condition` (If-Match) does not match, `tooLarge` if
- * `card` is too large, and `invalidParams` if no slug can be made from the name.
+ * The methods throw these errors:
+ * - `notFound` if the card or its version does not exist. `bySlug` returns undefined instead;
+ * - `conflict` if the slug is already used, or the workspace has too many cards;
+ * - `preconditionFailed` if `condition` (If-Match) does not match the card's ETag;
+ * - `tooLarge` if `card` is larger than MAX_CONTENT_BYTES;
+ * - `invalidParams` if no slug can be made from the name.
  */
 export function createCards({ register, audit, now = Date.now, limits = {} }: CardsOptions) {
   const { cards = MAX_CARDS, deleted = MAX_DELETED, versions = MAX_VERSIONS } = limits;

@@ -88,7 +88,10 @@ export const CardRoute = z.looseObject({
   provider: Name,
   /** The provider's name for the model. Default: the card's `model`, then its `name`. */
   model: Name.optional(),
-  /** The route's share of the requests. A route with weight 0 is normally used only if the other routes fail. */
+  /**
+   * The route's share of the requests. A route with weight 0 is used only if the other routes fail, or if all weights
+   * are 0.
+   */
   weight: z.number().min(0).max(1000).default(1),
 });
 

@@ -42,7 +42,7 @@ export function createFrames(now: () => number = Date.now): (item: Item) => stri
 function eventOf({ event, seq }: Item, now: () => number): DialectEvent | undefined {
   switch (event.kind) {
     case 'task': {
-      // A client that continues a task already has the earlier state of the task.
+      // A task event with a later number is not sent: a client that continues a task already has its earlier state.
       if (seq !== 1) return undefined;
       const { id: taskId, status, history } = event;
       const { metadata, ...beginning } = dialectBeginning(event);

@@ -90,7 +90,8 @@ export function dialectRoutes(): GatewayRoute[] {
       async handle({ values, call, handler }) {
         const id = values['taskId'] ?? '';
         const got = await handler.getTask({ id }, inDialect(call));
-        // Only a working task can have an artifact event after its last status.
+        // The time is read only for a working task, because no other task can have an artifact event after its last
+        // status.
         const isWorking = got.status.state === 'working';
         const artifactAt = isWorking ? await handler.updatedAt({ id }, call) : undefined;
         return { body: { task: dialectTask(got, artifactAt) } };

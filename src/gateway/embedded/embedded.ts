@@ -55,7 +55,7 @@ export interface GatewayOptions {
   readonly publicUrl?: string;
   /** The keys that sign webhooks and agent cards. Default: a new key for this process, which signs only webhooks. */
   readonly signing?: SigningKeys;
-  /** Private networks that webhooks and registered agents may be in, in CIDR notation. */
+  /** Private networks that webhooks and registered agents may be in, in CIDR notation. Default: none. */
   readonly allowNetworks?: readonly string[];
   /** The version on the gateway's agent card. Default: 1.0.0. */
   readonly version?: string;
@@ -116,7 +116,10 @@ export interface EmbeddedGateway {
    * ConfigError and changes nothing. Returns the names of changed fields that take effect only in a new gateway.
    */
   reload(config: GatewaySettings): readonly string[];
-  /** Refuses new requests, waits up to `ms` for running tasks, and closes the store and the register. */
+  /**
+   * Refuses new requests, waits up to `ms` milliseconds (default: 0) for running tasks, and closes the store and the
+   * register.
+   */
   close(ms?: number): Promise<void>;
 }
 

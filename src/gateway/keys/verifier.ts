@@ -165,10 +165,10 @@ export function createVerifier({ register, pepper, logger, now }: VerifierOption
   };
 }
 
-/** The text that is compared with a secret. It is reused, because all secrets have the same length. */
+/** The buffer for the text that is compared with a secret. It is reused, because all secrets have the same length. */
 let compared = Buffer.alloc(0);
 
-/** Compares in constant time. A secret has only ASCII characters. */
+/** Compares in constant time. A secret has only ASCII characters, so each character is one byte. */
 function isSecret(text: string, secret: Buffer): boolean {
   if (compared.length !== secret.length) compared = Buffer.alloc(secret.length);
   return compared.write(text, 'latin1') === text.length && timingSafeEqual(compared, secret);

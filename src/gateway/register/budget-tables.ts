@@ -2,8 +2,8 @@
  * The register's tables for budgets. Money is in billionths of its currency.
  *
  * `spending` has one row for each combination of workspace, day, caller, target (model or agent) and currency. Old
- * usage has rows for months instead of days. A row has either `key_id` or `subject` (of a JWT). The other one of the
- * two columns is empty.
+ * usage has rows for months instead of days. The caller is in `key_id`, or in `subject` for callers with a JWT. An
+ * unused column is empty.
  *
  * `budget_counters` has the sums that are compared with budgets. Each row belongs to a holder (a workspace, key,
  * subject or task) and a period. A row is created from `spending` and `reservations` when it is first needed. From then

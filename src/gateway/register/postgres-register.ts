@@ -192,7 +192,7 @@ async function registerIn(
           const [row] = await on.query<{ number: number }>(
             'UPDATE parley.register_changes SET number = number + 1 RETURNING number',
           );
-          // Changes are rare. So the notification can be a part of the transaction.
+          // Commits with a notification wait for each other. Changes are rare, so this does not matter here.
           await on.query(`NOTIFY ${CHANNEL}`);
           return { result: done, number: row?.number ?? 0 };
         });

@@ -68,8 +68,8 @@ export function postgresResult({ statement, wants }: RegisterQuery, rows: readon
 
 /**
  * Returns rows as JSON, for `json_to_recordset`. Here, `toPostgresText` escapes each text in the rows. `postgresQuery`
- * calls it again, for the whole JSON. U+FFFF, which begins these escapes, is written as `\uffff`, so that it is not
- * escaped a second time.
+ * later escapes the whole JSON with `toPostgresText`. The character U+FFFF, which begins these escapes, is written as
+ * `\uffff`, so that it is not escaped a second time.
  */
 export function jsonRows(rows: readonly Readonly<Record<string, string | number>>[]): string {
   const text = JSON.stringify(rows, (_, value: unknown) =>
