@@ -69,7 +69,8 @@ export async function openLiveSession(setup: LiveSetup) {
   await using undo = new AsyncDisposableStack();
   const { terminal = false, tls, publicUrl, trustProxy } = setup;
   const shared = terminal || address !== undefined;
-  // Without an address, only /remote opens a port, and other machines may reach this port. So every client needs a token.
+  // Without an address, others can join only after /remote has opened the session to other devices. So every client
+  // needs a token.
   const strict = address === undefined || address.strict === true;
   const access = new LiveAccess({ tokens: address?.tokens, trustProxy, strict });
   const coder = await openCoder({ ...setup, shared, live: true, logger: log });
