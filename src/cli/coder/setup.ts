@@ -189,7 +189,7 @@ export async function openCoder(setup: CoderSetup) {
       notes,
       /**
        * Removes the sessions that have not been used for the time in --retention. If --retention has no age,
-       * `retentionDays` in the settings applies. Without both, removes nothing. If the removal fails, logs the
+       * `retentionDays` in the settings applies. If neither is set, removes nothing. If the removal fails, logs the
        * reason.
        */
       async sweep(): Promise<void> {

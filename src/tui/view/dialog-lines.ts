@@ -71,7 +71,7 @@ export function dialogLines(dialog: DialogView, view: View) {
   // An option that allows the call is preselected only if the whole call is on the screen.
   const selected = dialog.selected ?? (about.whole ? 0 : reject);
   const choices = menu(focus === 'options' ? selected : -1, optionRoom);
-  // In a dialog that has just appeared, no option can be chosen. So their rows are blank, except for `…`.
+  // While the dialog is opening, no option can be chosen. So `…` and blank rows take the place of the options.
   const opening = [line('…', 'dim'), ...choices.slice(1).map(() => EMPTY)];
   const shown = focus === 'opening' && mayAnswer ? opening : choices;
   return {
