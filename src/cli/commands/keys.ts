@@ -299,8 +299,8 @@ function help(name: string): string {
 }
 
 /**
- * Opens the gateway's register and runs `work`. If the register file does not exist, creates it if `create` is true. If
- * `create` is false, throws. Converts the errors of the gateway to one-line errors.
+ * Opens the gateway's register and runs `work`. If the register file is missing, creates it (`create` is true) or
+ * throws (`create` is false). Converts the errors of the gateway to one-line errors.
  */
 async function withKeys<Result>(
   { values, environment }: KeysInput,
