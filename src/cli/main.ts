@@ -206,8 +206,8 @@ async function report(error: unknown): Promise<number> {
 
 process.stderr.on('error', () => {});
 listenForInterrupt();
-// Only absolute folders are kept, because the program starts git, bwrap, MCP servers and other programs by name, in a
-// folder that may not be trusted.
+// Only absolute folders are kept. The program starts git, bwrap, MCP servers and other programs by name. With a
+// relative folder in PATH, it could find them in the current folder, which may not be trusted.
 process.env['PATH'] = absoluteFolders(process.env['PATH']);
 const code = await run(process.argv.slice(2)).catch(report);
 await flushed();

@@ -243,7 +243,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     const commands = await session.commands();
     const problem = unknownCommand(text, [...commands, ...OWN_COMMANDS]);
     if (problem !== undefined) throw new Error(problem);
-    // `//quit` is sent as `/quit`, because /quit is a command of this terminal and not of the session.
+    // The session would send `//quit` unchanged to the model, because /quit is not a command of the session.
     return unescapedCommand(text, commands);
   }
 

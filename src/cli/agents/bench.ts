@@ -73,7 +73,7 @@ async function* hold(signal: AbortSignal): AsyncGenerator<ExecutorEvent> {
   signal.throwIfAborted();
 }
 
-// This is a single generator, because `yield*` would take more time per event than all other work.
+// This is a single generator, because `yield*` would add time to every event.
 async function* work(order: Order, signal: AbortSignal): AsyncGenerator<ExecutorEvent> {
   yield { kind: 'status-update', state: 'working' };
   if (order.kind === 'work') {
@@ -103,8 +103,7 @@ function reply(text: string): Message {
 }
 
 /**
- * The last text and its order. A benchmark repeats the same text, and parsing it every time would take longer than the
- * rest of the request.
+ * The last text and its order. A benchmark repeats the same text, so the text is parsed only once.
  */
 let lastText: string | undefined;
 let lastOrder: Order = { kind: 'hold' };

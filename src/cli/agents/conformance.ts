@@ -4,8 +4,8 @@
  *
  * The kit for 1.0 has one id per behaviour (`tck-…`). The kit for 0.3 has only one such id,
  * `test-resubscribe-message-id`. Its other ids are `WORD-message-id-UUID`, `test-history-message-N-UUID` and
- * `test-push-…-UUID`. A message with such an id ends its turn with input-required, because the kit expects that it can
- * then cancel or continue the task.
+ * `test-push-…-UUID`. A message with one of these other ids ends its turn with input-required, because the kit
+ * expects that it can then cancel or continue the task.
  *
  * The kits reuse message ids, so this agent is served without deduplication. The kit for 1.0 builds a history by
  * repeating the id that asks for input, so a repeated id makes the agent ask for input again.
@@ -37,7 +37,7 @@ async function* complete(): AsyncGenerator<ExecutorEvent> {
   yield { kind: 'status-update', state: 'completed', message: 'Hello from TCK' };
 }
 
-/** Streams a text as an artifact. The kits do not specify the answer to a message id that is not in the table. */
+/** Streams a text as an artifact. This is the answer to message ids for which the kits specify no answer. */
 async function* answer(): AsyncGenerator<ExecutorEvent> {
   const artifactId = randomUUIDv7();
   const chunk = (content: string) => ({ artifactId, parts: [text(content)] });

@@ -20,7 +20,7 @@ export function checkpointList(
   async function checkpoints() {
     const nobody = { user: undefined, tenant: '', contextId: undefined };
     const opened = await workspaces();
-    // The agent may not be open yet, because it is opened by the first turn.
+    // Opens the workspace's agent. Without this, only the first turn would open the agent.
     await opened.openRoots();
     const found = await opened.placeFor({ workspace_path: folder }, nobody);
     const known = await found?.agent?.checkpoints();

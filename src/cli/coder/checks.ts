@@ -91,7 +91,7 @@ async function checkModel(settings: Settings, environment: Environment): Promise
       );
 }
 
-/** Connects to the MCP servers in the settings. Warns if a server is not available, because its tools are missing. */
+/** Connects to the MCP servers in the settings. Warns if a server is not available: the agent then lacks its tools. */
 async function checkMcp(
   servers: NonNullable<Settings['mcpServers']>,
   here: string,

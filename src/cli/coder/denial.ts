@@ -28,7 +28,7 @@ export interface DenialPolicy {
 const EDIT_TOOLS: ReadonlySet<string> = new Set(['write_file', 'edit', 'apply_patch']);
 /** The modes that the message may suggest, the stricter one first. */
 const SUGGESTED = ['auto-edit', 'yolo'] as const;
-/** The option that saves the narrowest permission. It is offered only if the permission allows the call. */
+/** The option that saves the narrowest permission. A request has this option only if the permission allows the call. */
 const SAVE = 'proceed_always_and_save';
 
 export function denialOf(call: ToolCall, policy: DenialPolicy, environment: Environment): string {
@@ -45,7 +45,7 @@ function flagFor(call: ToolCall, policy: DenialPolicy): string[] {
   return mode === undefined ? [] : [`--approval ${mode}`];
 }
 
-/** Returns whether the call needs no approval in this mode. The permissions of the session are not considered. */
+/** Returns whether the rules allow the call without an approval in this mode. Ignores the session's permissions. */
 function isAllowed(call: ToolCall, mode: ApprovalMode, { root, rules }: DenialPolicy): boolean {
   const { tool_name: name, input_parameters: args } = call;
   const effect = EDIT_TOOLS.has(name) ? 'edit' : 'execute';

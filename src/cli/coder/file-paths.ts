@@ -9,7 +9,7 @@ import { readdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 
 const MAX_FOUND = 50;
-/** Folders that are not searched. */
+/** Names that are neither offered nor searched. */
 const SKIPPED = new Set(['.git', 'node_modules']);
 /** Minimum number of letters for a search in subfolders. One letter would match too many names. */
 const MIN_DEEP_LETTERS = 2;

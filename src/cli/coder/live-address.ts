@@ -40,10 +40,10 @@ interface ProxyFlags {
 }
 
 /**
- * Returns the addresses from the flags. `address` is the address on which the session listens from its start. It is
- * undefined if others can join only after /remote. `remoteHost` is the network address that --remote and /remote open.
- * If `remoteHost` is undefined, they open the address from which this machine reaches other networks or, with
- * --public-url, no address.
+ * Returns the addresses from the flags. `address` is the address on which the session listens from its start. If
+ * `address` is undefined, others can join only after /remote. `remoteHost` is the network address in --a2a-host.
+ * --remote and /remote open this address unless it is already open. If `remoteHost` is undefined, --remote and /remote
+ * open the address from which this machine reaches other networks or, with --public-url, no address.
  */
 export function liveAddresses(values: Values<typeof LIVE_FLAGS> & ProxyFlags): {
   readonly address: LiveAddress | undefined;

@@ -1,6 +1,6 @@
 /**
  * Opens a live session of the coding agent in this process, for the terminal and for editors. If an address is given,
- * also starts the server through which others join the session.
+ * the session also listens there, so that others can join.
  */
 import type { AcpAbout } from '../../acp/index.ts';
 import { reasonOf } from '../../base/index.ts';
@@ -69,7 +69,8 @@ export async function openLiveSession(setup: LiveSetup) {
   await using undo = new AsyncDisposableStack();
   const { terminal = false, tls, publicUrl, trustProxy } = setup;
   const shared = terminal || address !== undefined;
-  // Without --a2a-port, only /remote opens a port, so no client may join without a token.
+  // Without an address, others can join only after /remote has opened the session to other devices. So every client
+  // needs a token.
   const strict = address === undefined || address.strict === true;
   const access = new LiveAccess({ tokens: address?.tokens, trustProxy, strict });
   const coder = await openCoder({ ...setup, shared, live: true, logger: log });

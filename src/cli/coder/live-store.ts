@@ -26,7 +26,7 @@ const SESSION_PAGE = 1000;
 const MAX_OPENED = 50;
 /**
  * A file or a task whose session does not exist is removed only if it has not changed for this time. The session of a
- * newer file or task may not have been stored yet.
+ * file or a task that has changed since then may not have been stored yet.
  */
 const YOUNG_MS = 7 * 86_400_000;
 /** A session whose turn has not ended is removed to save space only if the session has not changed for this time. */

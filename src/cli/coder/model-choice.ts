@@ -23,8 +23,8 @@ export function modelInUse(
 }
 
 /**
- * How long the program may wait for the local servers when it starts. A port without a server refuses the connection at
- * once, so only a server that hangs takes this long.
+ * How long the program may wait for the local servers. The wait delays its start. A port without a server refuses the
+ * connection at once, so only a server that hangs takes this long.
  */
 const TIMEOUT_MS = 600;
 const MAX_NAMED = 4;

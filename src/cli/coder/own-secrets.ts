@@ -7,7 +7,8 @@
  * of its own. `process.env` keeps its values, because each value is first copied to another place in memory
  * (`isHidden`).
  *
- * This helps only on Linux, and only for this process. The processes that started it have environments of their own.
+ * This helps only on Linux, and only for this process. The processes that started it have environments of their own,
+ * which stay readable.
  */
 import { closeSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { hasProc } from '../../base/system/index.ts';

@@ -1,7 +1,7 @@
 /** The channel from the agent to the person who runs it, in the same process. */
 import type { OwnerNotice, OwnerNotices } from '../../live/client/index.ts';
 
-/** Maximum number of notices that wait for the first listener. */
+/** Maximum number of notices that are kept while there is no listener. Further notices are dropped. */
 const MAX_WAITING = 100;
 
 export function createOwnerNotices() {

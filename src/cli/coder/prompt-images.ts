@@ -2,8 +2,9 @@
  * Attaches the images whose paths are in a prompt. A terminal pastes the path of a file that is dropped into it:
  * `/home/ann/shot.png`, `'/home/ann/my shot.png'`, `/home/ann/my\ shot.png` or `file:///home/ann/shot.png`.
  *
- * Only prompts that a person types into this terminal or this command line are searched, so the file may be anywhere.
- * The agent gets the content of the file. In the prompts of other clients, a path is only text.
+ * Only prompts that a person types into this terminal or this command line are searched. This person may choose any
+ * file, so the file may be outside the workspace. The agent gets the content of the file. In the prompts of other
+ * clients, a path is only text.
  */
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';

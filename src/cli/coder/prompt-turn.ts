@@ -37,7 +37,10 @@ export interface TurnListener {
 
 export interface TurnOutcome {
   readonly task: Task;
-  /** The text of the last status or, if it has none, the agent's answer. */
+  /**
+   * The text of the last status. If it is empty, or if the turn was canceled because of MAX_DENIALS, this is the
+   * agent's answer.
+   */
   readonly text: string;
   /** The last state of each call, in the order in which the calls were made. */
   readonly calls: readonly ToolCall[];

@@ -105,7 +105,7 @@ export class Remote {
     const hosts =
       host === undefined ? [await primaryAddress()] : isWildcard(host) ? allAddresses() : [host];
     const own = !given && this.#tls;
-    // If an open address is still wanted, with the same kind of certificate, it stays open for its clients.
+    // An open address stays open for its clients if it is in `hosts` and its kind of certificate does not change.
     const same = (each: OpenAddress) => hosts.includes(each.host) && each.own === own;
     const old = this.#added.filter((each) => !same(each));
     this.#added = this.#added.filter(same);

@@ -188,7 +188,7 @@ export function servedAcp(
       },
     })),
     sockets: [socket],
-    // The sessions use the handler of the server.
+    // Keeps the server's handler for the sessions, and returns it unchanged.
     guard: (given) => (handler = given),
   };
 }

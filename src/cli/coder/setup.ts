@@ -39,7 +39,10 @@ import { ownSettings, settingsFor } from '../program/settings.ts';
 import { note, quoted } from '../program/terminal.ts';
 
 const DAY_MS = 86_400_000;
-/** A context window with fewer tokens is hardly enough for the instructions and the tools of the agent. */
+/**
+ * The person gets a notice if the context window has fewer tokens than this. Such a window is hardly enough for the
+ * instructions and the tools of the agent.
+ */
 const FEW_TOKENS = 16_000;
 const NO_KEY =
   'There is no API key, so the offline model answers. It understands only a few simple requests. Set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY to use another model, or choose a model with --model: parley models lists those that can be reached.';
@@ -70,7 +73,7 @@ export interface CoderSetup {
   /**
    * Whether a person at a terminal runs the session. This person may choose every mode. Other clients may choose yolo
    * only if the session starts in yolo. If no model is named and there is no API key, the session uses a model on this
-   * machine if one is available. It does not do so in the mode yolo.
+   * machine if one is available, except in the mode yolo.
    */
   readonly terminal?: boolean | undefined;
   /** Whether the agent serves a live session. If so, only tasks of live sessions are resumed after a crash. */
@@ -186,7 +189,8 @@ export async function openCoder(setup: CoderSetup) {
       notes,
       /**
        * Removes the sessions that have not been used for the time in --retention. If --retention has no age,
-       * `retentionDays` in the settings applies. Without both, removes nothing. If it fails, logs the reason.
+       * `retentionDays` in the settings applies. If neither is set, removes nothing. If the removal fails, logs the
+       * reason.
        */
       async sweep(): Promise<void> {
         if (maxAgeMs === Infinity) return;

@@ -218,7 +218,7 @@ function isConversation({ events, state }: Session): boolean {
   return prompts.length > (state[ONE_OFF_KEY] === true ? 1 : 0);
 }
 
-/** Returns whether any part is not a tool response. Tool responses also have the role of the user. */
+/** Returns whether the content has a part other than tool responses. Tool responses also have the role of the user. */
 function isSaid(content: Session['events'][number]['content']): boolean {
   return content?.parts.some(({ kind }) => kind !== 'function-response') ?? false;
 }
@@ -278,8 +278,8 @@ export async function storedSessions(
 const OUTSIDE = 'the folder is outside the --workspace folders';
 
 /**
- * Returns functions that list sessions and check their folders. `allowed` contains the folders that sessions may use.
- * If it is undefined, sessions may use any folder.
+ * Returns functions that list sessions and check their folders. Sessions may use the folders in
+ * `allowed` and the folders inside them. If `allowed` is undefined, sessions may use any folder.
  */
 export function acpSessions(sessions: SessionStore, allowed: readonly string[] | undefined) {
   const isAllowed = (folder: string): boolean =>
@@ -337,7 +337,10 @@ type ListedSession = Record<'sessionId' | 'cwd' | 'title' | 'updatedAt', string>
  * when `nextCursor` is missing.
  */
 export function sessionList(sessions: SessionStore) {
-  /** The list entries of sessions, by the time of the last change, the user and the session's id. */
+  /**
+   * The list entries of sessions, by the time of the last change, the user and the session's id. `hidden` stands for a
+   * session that is not listed.
+   */
   const known = new BoundedMap<ListedSession | 'hidden'>(MAX_CACHED);
 
   async function read(key: SessionSummary): Promise<ListedSession | 'hidden'> {

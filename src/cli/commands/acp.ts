@@ -96,8 +96,8 @@ async function run(settings: Settings): Promise<number> {
   }
 
   /**
-   * Deletes a session. Throws if the session is open in this process, if another process has the lock of the session's
-   * SQLite store, or if a turn of the session has not ended.
+   * Deletes a session. Throws if the session is open in this process, if its folder may not be used, if another process
+   * has the lock of the session's SQLite store, or if a turn of the session has not ended.
    */
   async function remove(sessionId: string): Promise<void> {
     if (openedHere(sessionId)) throw sessionIsOpen();

@@ -299,8 +299,8 @@ function help(name: string): string {
 }
 
 /**
- * Opens the gateway's register and runs `work`. If there is no register file yet, creates one if `create` is true, and
- * otherwise throws. Converts the errors of the gateway to one-line errors.
+ * Opens the gateway's register and runs `work`. If the register file is missing, creates it (`create` is true) or
+ * throws (`create` is false). Converts the errors of the gateway to one-line errors.
  */
 async function withKeys<Result>(
   { values, environment }: KeysInput,
@@ -430,7 +430,7 @@ function amounts(budget: Budget, { tokens = 0, amount = 0 }: Spent): string {
   ].join(', ');
 }
 
-/** Returns the rate limit that the flag describes. Keeps the burst of the previous limit, but at most the new rate. */
+/** Returns the rate limit that the flag describes. Keeps the previous burst, or lowers the burst to the new rate. */
 function rateLimit(text: string, before?: RateLimit): RateLimit {
   const requestsPerMinute = wholeNumber('--rate', text, { min: 1, max: 1e6 });
   const burst = before?.burst;

@@ -196,15 +196,15 @@ async function contentOf(typed: string, piped: string): Promise<readonly Part[]>
   }
   if (piped.trim() !== '') {
     const { quotedText } = await import('../../coder/index.ts');
-    // Models that get all parts as one text need an empty line between them.
+    // Models that get all parts as one text need an empty line between the parts.
     parts.push(quotedText(parts.length === 0 ? piped : `\n\n${piped}`));
   }
   return parts;
 }
 
 /**
- * The log if PARLEY_LOG_LEVEL is not set. If standard error is a terminal, it prints warnings as notes. The reason for
- * a failure is printed at the end.
+ * The log if PARLEY_LOG_LEVEL is not set. It prints warnings as notes, but only if standard error is a terminal. Errors
+ * are not logged, because `conclude` prints the reason for a failure.
  */
 const QUIET_LOG: Logger = {
   debug() {},

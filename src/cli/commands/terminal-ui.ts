@@ -109,7 +109,7 @@ async function run(settings: Settings): Promise<number> {
       'no terminal: use parley -p "PROMPT" to run one turn, or parley serve to serve the agent',
     );
   }
-  // Keys that are typed while the program loads must not be echoed above the UI, which reads them later.
+  // In raw mode, the terminal does not echo the keys that are typed while the program loads. The UI reads them later.
   if (!plain) process.stdin.setRawMode(true);
   const folder = dataFolder(environment);
   const { log, causeOf } = rememberCauses(createLog(environment, path.join(folder, LOG_FILE)));

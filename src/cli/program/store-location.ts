@@ -138,7 +138,7 @@ const SIZES: Readonly<Record<string, number>> = { kb: 1e3, mb: 1e6, gb: 1e9, tb:
 
 /**
  * Parses the value of `--retention`. Returns undefined if the flag is not given. If only the age or only the size is
- * given, the result lacks the other one, and its default applies.
+ * given, the result contains only this value, and the caller uses its default for the missing value.
  */
 export function parseRetention(text: string | undefined): Retention | undefined {
   if (text === undefined) return undefined;

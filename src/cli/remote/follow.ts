@@ -107,7 +107,7 @@ function createPrinter() {
         printer.remark(`· ${state}`);
       }
     },
-    /** Prints the whole answer if nothing was printed yet. Otherwise prints the question of a waiting task. */
+    /** Prints the whole answer if nothing was printed yet. After a printed part, prints a waiting task's question. */
     end(task: Task | undefined): void {
       if (task && !printer.any) {
         printer.write(answerOf(task));

@@ -158,8 +158,8 @@ export class LogWriter {
     const text = textOfPrompt(all);
     if (text === '') return;
     const parts = all.filter((part) => part.kind !== 'text');
-    // If a call waits for an answer, the turn has not ended. The prompt may be the answer. All unfinished calls of the
-    // turn stay open. If no call waits, the open entries belong to the previous turn.
+    // If a call waits for an answer, the turn has not ended, and the prompt may be the answer. So all unfinished calls
+    // of the turn stay open. If no call waits, the open entries belong to the previous turn.
     const waits = this.#open.some(isWaiting);
     this.#settle(({ kind }) => waits && kind === 'call');
     this.#answer = '';

@@ -38,7 +38,7 @@ export class Alerts {
   start(): void {
     const { alerts, stdin = process.stdin, stdout = process.stdout } = this.#options;
     if (!alerts) return;
-    // Ink reads the input with `read`. A call of `read` also emits `data`, so both get the input.
+    // Ink reads the input with `read`, which also emits `data`. So Ink and this listener both get the input.
     stdin.on('data', this.#see);
     stdout.write(REPORTS_ON);
   }

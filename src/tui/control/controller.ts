@@ -154,7 +154,7 @@ export class Controller implements TextHost {
     // The prompt is sent as it is, because a text from a script must not run as a command of the person's shell.
     if (prompt.trim() !== '') this.attempt(this.session.prompt(prompt));
     const reason = await this.#done.promise;
-    // The alerts must stop before Ink stops reading the input. Otherwise, their listener would continue to read it.
+    // The alerts must stop before Ink stops reading the input. Otherwise, their listener would keep reading the input.
     this.alerts.stop();
     this.#abort.abort();
     this.#twice.clear();

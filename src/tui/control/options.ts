@@ -15,7 +15,7 @@ export interface TuiOptions {
   readonly theme?: string | undefined;
   /** Whether to print line by line without redrawing, for screen readers. */
   readonly plain?: boolean | undefined;
-  /** Opens a text in the person's editor. Resolves to undefined if nothing was saved. */
+  /** Opens a text in the person's editor. Resolves to undefined if the editor failed or the text was not changed. */
   readonly editor?: ((text: string, fileName: string) => Promise<string | undefined>) | undefined;
   readonly history?: PromptHistory | undefined;
   /** Lists the paths that complete the text typed after `@`. Folders end with a slash. */

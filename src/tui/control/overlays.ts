@@ -80,7 +80,7 @@ export class Overlays {
         host.attempt(this.openRestore());
         break;
       case 'drop':
-        // This also drops the queued prompts.
+        // Without `keepQueue`, `cancel` also drops the queued prompts.
         host.attempt(host.session.cancel());
         break;
       default:

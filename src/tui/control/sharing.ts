@@ -22,7 +22,7 @@ export async function runSharing(
   }
   const { text, url } = await remote(words);
   if (url === undefined) return info(text);
-  // The package is loaded on demand, because it is rarely used.
+  // The package for QR codes is loaded on demand, because it is rarely used.
   const { encode } = await import('uqr');
   return { ...info(text), link: { url, code: encode(url, { border: 0 }).data } };
 }

@@ -79,8 +79,8 @@ export class TypedText {
   }
 
   /**
-   * Chooses the next approval mode. The chosen mode is shown at once. The command is sent when the person has stopped
-   * pressing the key, so that only the final mode is in the log of the session.
+   * Chooses the next approval mode. The chosen mode is shown at once. The command /approval is sent when the person
+   * has stopped pressing the key, so that only the final mode is in the log of the session.
    */
   nextMode(): void {
     const host = this.#host;
@@ -120,7 +120,7 @@ export class TypedText {
     const commands = await this.#options.completions.commands();
     const problem = unknownCommand(text, commands);
     if (problem === undefined) {
-      // `//quit` is sent as `/quit`, because /quit is a command of this terminal and not of the session.
+      // The session would send `//quit` unchanged to the model, because /quit is not a command of the session.
       await host.session.prompt(unescapedCommand(text, await host.session.commands()));
       return;
     }

@@ -38,7 +38,7 @@ export interface DrawnDialog {
 const EDGES = 2;
 /** Minimum number of rows of a dialog: the edges, two rows of the request, and two options. */
 const MIN_ROWS = EDGES + 4;
-/** A dialog with a shortened request has a blank row before the options only if at least this many rows are free. */
+/** If the request is shortened, there is a blank row before the options only in a dialog with this many inner rows. */
 const ROOMY = 12;
 
 /** Returns the lines, and the drawn dialog, which is undefined if the dialog is too small to show the request. */
@@ -71,7 +71,7 @@ export function dialogLines(dialog: DialogView, view: View) {
   // An option that allows the call is preselected only if the whole call is on the screen.
   const selected = dialog.selected ?? (about.whole ? 0 : reject);
   const choices = menu(focus === 'options' ? selected : -1, optionRoom);
-  // The options appear only when they can be chosen.
+  // While the dialog is opening, no option can be chosen. So `…` and blank rows take the place of the options.
   const opening = [line('…', 'dim'), ...choices.slice(1).map(() => EMPTY)];
   const shown = focus === 'opening' && mayAnswer ? opening : choices;
   return {

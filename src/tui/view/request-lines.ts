@@ -67,10 +67,11 @@ export interface FittedRequest {
 const ENDS = 3;
 
 /**
- * Returns at most `room` lines. `room` must be at least 2. If not everything fits, tries to leave out these parts, in
- * this order: the place, the unchanged lines of a diff, both. If this is not enough, leaves out the unchanged lines and
- * the middle of the other lines. The place may be left out if the title names it and the whole title is on the screen
- * (`hasTitle`). In the last step, the place is also left out if there is very little room.
+ * Returns at most `room` lines. `room` must be at least 2. If not everything fits, tries to leave out one part: the
+ * place or, if this is not enough, the unchanged lines of a diff instead. Then tries to leave out both parts. As the
+ * last step, leaves out the unchanged lines and the middle of the other lines. The place may be left out if the title
+ * names it and the whole title is on the screen (`hasTitle`). In the last step, the place is also left out if there is
+ * very little room.
  */
 export function fittedRequest(
   call: ToolCall,

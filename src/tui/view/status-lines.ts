@@ -198,8 +198,8 @@ function commandLines(
 }
 
 /**
- * Draws the running turn. While a request to the model waits for its retry, also draws the time and the reason of the
- * retry.
+ * Draws the running turn with its duration. While a request to the model waits for its retry, draws the time until the
+ * retry instead, and the reason of the retry.
  */
 function turnLines(
   { busySince, state: { retry } }: Ui,

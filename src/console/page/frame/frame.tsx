@@ -53,7 +53,7 @@ function SignedInFrame({ server }: { readonly server: Server }) {
   useEffect(() => {
     document.title = `${page?.title ?? 'Parley'} – ${agent}`;
   }, [page, agent]);
-  // Scrolls the navigation to the current page, because the navigation is wider than the screen of a phone.
+  // Scrolls the navigation to the current page, because the navigation may be wider than the screen of a phone.
   useEffect(() => {
     const current = nav.current?.querySelector('[aria-current]');
     current?.scrollIntoView({ inline: 'nearest', block: 'nearest' });

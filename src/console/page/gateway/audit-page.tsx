@@ -57,7 +57,7 @@ export function AuditLogPage({ server }: { readonly server: Server }) {
     run(async () => {
       const before = later.value;
       const page = await read(server, filter, next.value);
-      // If the list was loaded again in the meantime, perhaps with another filter, this page does not continue it.
+      // If the list was loaded again in the meantime, perhaps with another filter, these entries do not belong to it.
       if (later.value !== before) return;
       later.value = [...before, ...page.items];
       next.value = page.next;

@@ -26,7 +26,7 @@ export interface ChartSeries {
   readonly values: readonly number[];
 }
 
-/** The number of series that have a colour of their own. The others are drawn together. */
+/** Maximum number of series that have a colour of their own. Further series are added up and drawn as one series. */
 export const MAX_SERIES = 7;
 
 /**

@@ -28,7 +28,7 @@ export interface AgentRequest {
 export interface AgentAccess {
   /** The address of the agent. */
   readonly address: string;
-  /** Headers with the key of the person who is signed in. A header that the person has entered replaces them. */
+  /** Headers with the key of the person who is signed in. A header of the same name that the person enters wins. */
   readonly keyHeaders: Readonly<Record<string, string>>;
   /** The names of headers that the server adds. The page does not know their values. */
   readonly addedHeaders: readonly string[];

@@ -7,7 +7,7 @@ import { A2AError } from '../../../protocol/index.ts';
 
 /** Minimum wait after a temporary problem. */
 const RETRY_MS = 5000;
-/** Maximum wait, even if the server asks for a longer one. So the page continues soon after the server recovers. */
+/** Maximum wait, even if the server asks for a longer wait. So the page continues soon after the server recovers. */
 const MAX_RETRY_MS = 60_000;
 
 /**

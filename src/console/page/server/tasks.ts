@@ -34,7 +34,7 @@ export type RawEntry = RawPage['events'][number];
 
 interface LogQuery extends TaskPlace {
   readonly version: ProtocolVersion;
-  /** The sequence number of the last entry that the page already has. */
+  /** The cursor: only the entries after this sequence number are read. */
   readonly after: number;
   readonly limit?: number;
   readonly signal?: AbortSignal | undefined;
