@@ -28,8 +28,8 @@ const MODES: readonly SessionMode[] = [
 ];
 
 /**
- * The pattern for names of models that are not listed. They contain no white space and no control characters. Listed
- * names are accepted as they are.
+ * The pattern for names of models that are not listed: at most 200 characters, without white space and control
+ * characters. Listed names are accepted as they are.
  */
 const MODEL_NAME = /^[^\s\p{C}]{1,200}$/u;
 

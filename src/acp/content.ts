@@ -2,7 +2,7 @@
  * Converts ACP content blocks to message parts and back.
  *
  * A link to a file becomes a mention in the text (`@"/home/ann/a.ts"`), and the agent reads the file itself. Other
- * links, and files that the editor embeds, become file parts.
+ * links, images, and files that the editor embeds, become file parts.
  */
 import { fileURLToPath } from 'node:url';
 import {

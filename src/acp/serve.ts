@@ -138,7 +138,10 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
   const entered = new WeakSet<LiveSession>();
   let capabilities: ClientCapabilities = {};
   let clientName = '';
-  /** Runs requests one after another. Otherwise, a session could be joined twice, or joined while it is deleted. */
+  /**
+   * Runs the requests that join or delete a session one after another. Without this order, a session could be joined
+   * twice, or joined while it is deleted.
+   */
   const turns = new Turns();
 
   const answer: InitializeResponse = {
@@ -158,7 +161,10 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     authMethods: [...(options.authentication?.methods ?? [])],
   };
 
-  /** Joins the requested session. The client gets no updates before `start`. */
+  /**
+   * Joins the requested session. `history` is true if the client gets the earlier conversation. The client gets no
+   * updates before `start`.
+   */
   function enter(request: JoinRequest, history: boolean): Promise<AcpSession> {
     return turns.run('', () => enterNow(request, history));
   }

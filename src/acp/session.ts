@@ -106,7 +106,7 @@ function acpSession(
   const waiting = new WaitingCalls();
   const current = Promise.withResolvers<void>();
   current.promise.catch(() => {});
-  /** True while the client gets updates from before it joined. */
+  /** True while the client gets the events from before it joined. */
   let { history } = rest;
   /** The last known version of the session's commands. If it changes, the client gets the list of commands again. */
   let edition = 0;
@@ -137,7 +137,7 @@ function acpSession(
       for await (const item of session.items({ signal: until, ...from })) {
         if (item.kind === 'snapshot') {
           await enter(item.snapshot);
-          // The conversation has moved to another task, which already has events. Read them from the start.
+          // If the conversation has moved to another task that already has events, they are read from the start.
           missed = !resuming && hasBegun(item.snapshot);
           resuming = false;
           if (missed) break;
@@ -169,7 +169,7 @@ function acpSession(
     }
   }
 
-  /** Handles the first snapshot, and each snapshot that is received when the conversation continues in another task. */
+  /** Handles a snapshot: the first item without `history`, or the start of another task of the conversation. */
   async function enter({ approval, model, pending, task }: LiveSnapshot): Promise<void> {
     taskState = task.status.state;
     reachPresent();

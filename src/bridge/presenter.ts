@@ -18,7 +18,7 @@ interface PresenterOptions extends ConverterOptions {
   readonly loadArtifact: (name: string, version: number) => Promise<ArtifactContent | undefined>;
 }
 
-/** Maximum length of an answer in the status `completed`. A longer answer is only in its artifact. */
+/** Maximum length of an answer in the status `completed`, in characters. A longer answer is only in its artifact. */
 const MAX_FINAL_TEXT = 256 * 1024;
 
 export function a2aPresenter(options: PresenterOptions): TurnPresenter {

@@ -21,7 +21,7 @@ const INPUT_MODES = ['text/plain', 'application/json', '*/*'];
  * must list their types in the overrides.
  */
 const OUTPUT_MODES = ['text/plain', 'application/json'];
-/** Maximum number of skills on the card, because every client reads the whole card. */
+/** Maximum number of skills on the card. Further skills are left out, because every client reads the whole card. */
 const MAX_SKILLS = 200;
 const MAX_DESCRIPTION = 1000;
 

@@ -27,7 +27,7 @@ import { fromA2AParts, type ReceivedPart } from './converter.ts';
 import type { ReadAnswers } from './turn.ts';
 import { yesOrNo } from './yes-no.ts';
 
-/** Maximum length of the arguments in the text. The data part contains the complete arguments. */
+/** Maximum length of the arguments in the text, in characters. The data part contains the complete arguments. */
 const MAX_ARGS_TEXT = 2000;
 
 /** Returns the message that asks these questions. `problem` is the reason why the last answer was not accepted. */
@@ -107,7 +107,7 @@ export function readAnswers(message: Message, open: readonly Question[]): ReadAn
  * Returns whether a message without a task id answers the question in `asked`. Returns false if `asked` does not
  * contain exactly one question.
  *
- * - An approval (`isApproval`) is answered by exactly one of its options.
+ * - An approval (`isApproval`) is answered by a text that is the name or id of one of its options.
  * - Any other question of the kind `input` is answered by any content.
  * - A question of another kind is answered by yes or no, or by an option that means yes or no.
  *

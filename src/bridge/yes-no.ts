@@ -13,8 +13,8 @@ const NO = new Set([
 ]);
 
 /**
- * Maximum length of a text that is checked. All phrases above are shorter. Checking a very long text could take too
- * much time.
+ * Maximum length of a text that is checked, in characters. A longer text is neither yes nor no. All phrases above are
+ * shorter. Checking a very long text could take too much time.
  */
 const MAX_LENGTH = 100;
 

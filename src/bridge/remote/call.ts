@@ -160,7 +160,7 @@ export function remoteCall(
         yield keep({}, 'working');
       }
       if (parts.length > 0) yield { ...piece, content: { role: 'model', parts } };
-      // After the last event, only the grace period limits the wait.
+      // After the last event, only GRACE_MS limits the wait.
       lifetime.wait(!reading.over);
     }
   }

@@ -24,8 +24,8 @@ const RemoteNote = z.object({
    */
   said: z.record(z.string(), SaidLength).optional(),
   /**
-   * The questions that were open when the note was made. Each has our id, and the remote agent's id if the agent has
-   * sent one.
+   * The questions that were open when the note was made. Each question has our id. It also has the remote agent's id
+   * if the agent has sent one.
    */
   questions: z
     .array(

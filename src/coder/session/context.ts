@@ -10,10 +10,10 @@
  *
  * Files in the parts of a message are added in the same way. Images, PDF documents and text are added with their
  * content. Of any other file, only the name, the kind and the size are added. The same applies to an image or document
- * that is too large. A `file:` URI in the workspace is read. A file with any other URI is not fetched, and the model
- * gets only the URI.
+ * that is too large. A `file:` URI in the workspace is read like a mention. A `file:` URI outside the workspace is
+ * refused. A file with any other kind of URI is not fetched, and the model gets only its name and its URI.
  *
- * The rules for `read_file` and `list_directory` apply to the files and folders of the workspace.
+ * The policy rules for `read_file` and `list_directory` apply to all files and folders that are read.
  */
 import { opendir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -36,7 +36,10 @@ const MAX_TEXT_BYTES = 256 * 1024;
  * image.
  */
 const MAX_BLOB_BYTES = 5 * 1024 * 1024;
-/** Maximum total size of the files that one message adds. */
+/**
+ * Maximum total size of the files that one message adds. If a file exceeds this size, a text is shortened, and an image
+ * or document is left out.
+ */
 const MAX_TOTAL_BYTES = 12 * 1024 * 1024;
 const MAX_MENTIONS = 50;
 /** Maximum number of entries of a folder that are listed. */

@@ -40,7 +40,7 @@ function nextSteps(isLive: boolean): Readonly<Record<string, string>> {
   };
 }
 
-/** Returns the code of a failure if it may be sent to peers, or else undefined. */
+/** Returns the code of a failure, or undefined if the code must not be sent to peers. */
 export function publicCode({ error }: Failure): string | undefined {
   return error && Object.hasOwn(FAILURES, error.code) ? error.code : undefined;
 }
@@ -56,7 +56,7 @@ export function publicReason(failure: Failure): string {
   return known ?? (isModelFailure(failure) ? 'The model gave no answer.' : 'The agent failed.');
 }
 
-/** Returns the reason for a failure and the next step, for the person who runs the program. */
+/** Returns the reason for a failure, and the next step if there is one, for the person who runs the program. */
 export function fullReason({ error }: Failure, isLive: boolean): string {
   const { code = '', message = 'the agent failed' } = error ?? {};
   const next = nextSteps(isLive)[code];

@@ -18,7 +18,7 @@ not what you expected to see.
 interface InstructionOptions {
   readonly workspace: string;
   readonly configFolder: string;
-  /** Returns whether the model may get the file with this real path. Default: always true. */
+  /** Returns whether the model may get the memory file with this real path. Default: always true. */
   readonly shows?: ((file: string) => boolean) | undefined;
   /** The list of skills. */
   readonly skills?: string | undefined;

@@ -20,10 +20,13 @@ import { readText } from '../settings/settings.ts';
 
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 const SALT_BYTES = 16;
-/** Maximum number of cached sealers. Each login has its own salt, and gets a new salt when its tokens are refreshed. */
+/** Maximum number of cached sealers. Each salt has its own sealer, and a login gets a new salt each time it is stored. */
 const MAX_SEALERS = 100;
 
-/** Encrypts and decrypts text. `open` returns undefined if the text was encrypted with another key. */
+/**
+ * Encrypts and decrypts text. `place` is the name of the file that contains the text. `open` returns undefined if the
+ * text is damaged, or was encrypted with another key or for another file.
+ */
 export interface Sealer {
   seal(text: string, place: string): Uint8Array;
   open(sealed: Uint8Array, place: string): string | undefined;

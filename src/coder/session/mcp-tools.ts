@@ -60,7 +60,10 @@ export interface McpToolsOptions {
   readonly saveFile?: SaveMcpFile;
   /** The place where logins to servers in the settings are stored. If undefined, no login is used. */
   readonly logins?: LoginPlace;
-  /** Maximum time that the first turn waits for a server, in milliseconds. Default: TIMEOUT_MS. */
+  /**
+   * Maximum time to wait for a server in the first turn, and for the server's prompts and resources, in milliseconds.
+   * Default: TIMEOUT_MS.
+   */
   readonly timeoutMs?: number;
 }
 

@@ -2,8 +2,8 @@
  * Calls at the start of a turn: shell commands from the file of a custom slash command (commands/file-commands.ts), and
  * resources of MCP servers that the message mentions.
  *
- * They are ordinary calls before the first model call. The policy applies to them, people see and approve them, and the
- * model gets their output after the prompt.
+ * They are ordinary tool calls, made before the first request to the model. The policy applies to them, people see and
+ * approve them, and the model gets their output after the prompt.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import * as z from 'zod';

@@ -1,7 +1,7 @@
 /**
  * The tools that depend on files of the user and of the workspace: `task` with its helpers, and `skill`. The files and
- * the trust in the workspace may change. So the files are read again for each run, and also for each model request,
- * which contains the list of skills.
+ * the trust in the workspace may change. So the files are read again for each run. They are also read for each request
+ * to the model, because each request contains the list of skills.
  */
 import type { Model, Tool, Toolset } from '../../agent/index.ts';
 import { guarded } from '../approval/guard.ts';

@@ -39,8 +39,8 @@ export interface SessionModelOptions {
   agentWith(model: Model): LlmAgent;
   /**
    * Called when the agent has finished, with the agent's answer. If the function returns a text, the agent continues
-   * with this text as its next task. After the agent has continued MAX_CONTINUED times, the function is no longer
-   * called.
+   * with this text as its next task. In one execution of the turn, the agent continues at most MAX_CONTINUED times.
+   * After that, the function is not called.
    */
   readonly afterTurn?: (run: RunContext, answer: string) => Promise<string | undefined>;
 }

@@ -3,9 +3,9 @@
  * see the helper's calls, thoughts and questions with the helper's name.
  *
  * A call without the argument `helper` starts the default helper. It has the model of the session and the tools of the
- * agent, except `web_search` and `task`. A helper with a file (helpers/definition.ts) has at most these tools. A local
- * helper has no tools of its own, so the policy of the session applies to each of its calls. A helper cannot call other
- * helpers.
+ * agent, except `web_search` and `task`. A local helper with a file (helpers/definition.ts) has all or some of these
+ * tools. The policy of the session is part of each tool, so it applies to each call of a local helper. A helper cannot
+ * call other helpers.
  *
  * A remote helper is an A2A agent. The prompt leaves this machine, so a call needs approval like other requests to the
  * network.

@@ -329,7 +329,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
     /** The tools that depend on files: `task` with its helpers, and `skill`. */
     own: { ...mine.toolset(model), load: mine.load },
     mcp,
-    /** The rules of the settings. */
+    /** The rules of the settings, with functions that save and remove rules. */
     savedRules,
     /** Returns the checkpoints, or undefined if they cannot be opened, for example because git is missing. */
     checkpoints,

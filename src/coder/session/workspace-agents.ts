@@ -38,7 +38,7 @@ import { guardedFetch } from '../../base/net/index.ts';
 const MAX_OPEN = 64;
 /** The key of the client's settings in the session's state. */
 export const SETTINGS_KEY = 'coder.settings';
-/** Maximum size of a client's settings as JSON. */
+/** Maximum size of a client's settings, in characters of JSON. */
 const MAX_SETTINGS = 64 * 1024;
 /** Maximum number of sessions whose first turn has not ended and whose settings are kept in memory. */
 const MAX_CLAIMS = 1000;
@@ -48,7 +48,7 @@ export const WORKSPACE_KEY = 'coder.workspace';
 export interface WorkspaceAgentsOptions extends CommonOptions {
   /** The folders that clients may work in. */
   readonly roots: readonly string[];
-  /** The initial approval mode. Default: the mode in the settings, or `ask`. */
+  /** The initial approval mode of sessions without `autoExecute`. Default: the mode in the settings, or `ask`. */
   readonly mode?: ApprovalMode;
   /**
    * The most permissive mode that sessions may select. Default: yolo if clients may turn off approvals, or if the
@@ -285,8 +285,9 @@ export async function openWorkspaceAgents(options: WorkspaceAgentsOptions) {
       else claims.set(sessionName(owner), force ?? asked ?? {});
     },
     /**
-     * Returns the settings of a task that has not started yet, if they differ from the settings in this metadata.
-     * Returns undefined if they do not differ.
+     * Compares the settings of a task that has no message yet with the settings in this metadata. If they differ,
+     * returns the workspace and `autoExecute` of the task. Returns undefined if they do not differ, if one of them is
+     * missing, or if the task already has a message.
      */
     async overruling(metadata: Metadata | undefined, task: Task) {
       const own = settingsIn(task.metadata);

@@ -2,8 +2,8 @@
  * Replaces environment variables in the settings of an MCP server, so that keys need not be in the file:
  *
  *   ${NAME}, ${env:NAME}   the variable. It must be set
- *   ${NAME:-default}       the variable, or the default if it is not set or empty
- *   $NAME                  the variable, if NAME is in upper case. If it is not set, the text stays as it is
+ *   ${NAME:-default}       the variable, or the default if the variable is not set or empty
+ *   $NAME                  the variable, if NAME is in upper case. If the variable is not set, the text is kept
  *
  * Variables are replaced only for servers in the settings. They are never replaced for servers of a client, because the
  * client could then read the user's keys.

@@ -57,8 +57,8 @@ export function openSavedRules(options: SavedRulesOptions) {
       return { own, others };
     },
     /**
-     * Removes rules from the user's settings: those with this id that allow something and apply to this workspace.
-     * Returns the removed rules.
+     * Removes the rules with this id (`grantId`) from the user's settings, if they allow something and apply to this
+     * workspace. Returns the removed rules.
      */
     async remove(id: string): Promise<readonly PolicyRule[]> {
       const found = await removeRules(

@@ -3,9 +3,10 @@
  * settings are in `.parley/settings.json`, and are used only if the user trusts the workspace.
  *
  * A field of the workspace's settings overrides the same field of the user's settings, with these exceptions. MCP
- * servers and limits are merged by name. If both have a provider with the same name, the user's provider is used. The
- * workspace's policy rules and hooks come after the user's rules and hooks. The last rule that matches a call decides.
- * In a workspace, `notify` is ignored, and `webSearch` cannot be turned on if the user has turned it off.
+ * servers, limits and providers are merged by name. If the user and the workspace have a provider with the same name,
+ * the user's provider is used. The workspace's policy rules and hooks come after the user's rules and hooks. The last
+ * rule that matches a call decides. In a workspace, `notify` is ignored, and `webSearch` cannot be turned on if the user
+ * has turned it off.
  */
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
@@ -197,7 +198,7 @@ function isPermission(rule: unknown): boolean {
 
 /**
  * The schema of the settings. It also refuses policy rules and hooks that name an unknown tool, and policy rules with
- * an invalid pattern, because these would have no effect.
+ * an invalid pattern, because such rules and hooks would have no effect.
  */
 const Checked = Settings.check(({ value: { policy = [], hooks }, issues }) => {
   for (const event of ['beforeTool', 'afterTool'] as const) {

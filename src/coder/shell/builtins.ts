@@ -29,7 +29,7 @@ const SET_NAMES =
 const SHOPT_NAMES =
   /^(?:dotglob|failglob|globasciiranges|globstar|inherit_errexit|lastpipe|nocaseglob|nocasematch|nullglob)$/;
 
-/** Unary operators of `test`, except `-v` and `-R`, whose operand is the name of a variable. */
+/** Unary operators of `test`. `-v` and `-R` are left out, because their operand is the name of a variable. */
 const UNARY = /^-[abcdefghknoprstuwxzGLNOS]$/;
 const BINARY = /^(?:=|==|!=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))$/;
 /** A quoted expansion that is exactly one word. Its value may still be anything. */
@@ -100,8 +100,8 @@ export function isHarmlessOption(letters: string, name: Word | undefined): boole
 }
 
 /**
- * Returns whether an assignment only stores its value. `written` is its source text. Bash evaluates the subscript of an
- * array, and an assignment to some variables has side effects.
+ * Returns whether an assignment only stores its value. `written` is the source text of the assignment. Returns false
+ * for an array element, because bash evaluates its subscript, and for the variables in EVALUATED.
  */
 export function isPlainAssignment(written: string): boolean {
   const name = /^([A-Za-z_]\w*)\+?=/.exec(written)?.[1];
@@ -153,8 +153,8 @@ function setsOptions(words: readonly Word[]): boolean {
 }
 
 /**
- * Returns false if a call of `test` could evaluate the subscript of an array. It could if an expansion becomes the
- * operator `-v`, or if the operand of `-v` or `-R` is an array element.
+ * Returns false if a call of `test` could evaluate the subscript of an array. This is possible if an expansion becomes
+ * the operator `-v`, or if the operand of `-v` or `-R` is an array element.
  */
 function isClearTest(words: readonly Word[]): boolean {
   return words.every((word, index) => {

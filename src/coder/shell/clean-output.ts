@@ -5,9 +5,9 @@
  * The output is processed in chunks. A sequence may be split between chunks. Memory is bounded for any input.
  */
 
-/** Maximum length of an incomplete line. The start of a longer line is returned early and is final. */
+/** Maximum length of an incomplete line, in characters. The start of a longer line is returned early and is final. */
 const MAX_LINE = 4096;
-/** The maximum length of an escape sequence. */
+/** Maximum length of an escape sequence, in characters. Of a longer sequence, only the escape character is removed. */
 const MAX_SEQUENCE = 4096;
 
 /** Control characters: C0 without tab and newline, DEL, C1. */

@@ -174,7 +174,7 @@ export function prefixPattern(command: SimpleCommand, root: string): string | un
   const found = prefixOf(command.words);
   if (!found) return undefined;
   const first = command.words.slice(0, found.words.length);
-  // The name of the "Always allow" option shows these words.
+  // The words must be plain, because the name of the "Always allow" option shows them.
   const isPlain = first.every(({ text, literal }) => literal && PLAIN_WORD.test(text));
   const pattern = { words: first, exact: false };
   if (!isPlain || !isScript(found, command, root) || !covers(pattern, command, root)) {

@@ -97,7 +97,7 @@ async function follow(
       last = recent;
     }
   } catch {
-    // The command has ended, or the editor has disconnected. `run` reports the error.
+    // The command has ended, or a request to the editor has failed. If the editor is lost, `run` reports the error.
   }
 }
 

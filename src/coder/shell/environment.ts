@@ -56,7 +56,10 @@ export function commandEnvironment(from: NodeJS.ProcessEnv): Record<string, stri
   return { ...environment, ...NON_INTERACTIVE };
 }
 
-/** Returns the environment of a command that a person types. It has all their variables, but no pager and no editor. */
+/**
+ * Returns the environment of a command that a person types: all variables of `from`, also the secrets. The variables in
+ * NON_INTERACTIVE replace those with the same name.
+ */
 export function personEnvironment(from: NodeJS.ProcessEnv): Record<string, string> {
   const given = Object.entries(from).filter((entry): entry is [string, string] => entry[1] != null);
   return { ...Object.fromEntries(given), ...NON_INTERACTIVE };

@@ -1,11 +1,12 @@
 /**
  * A rule such as `npm test` contains only the first words of a command. This file checks the words that follow. A rule
- * that allows commands matches only if each of these words is known to be harmless. It does not match these commands:
+ * that allows commands matches only if each of these words is known to be harmless. Such a rule does not match these
+ * commands:
  *
  *   npm test --script-shell=./x         an option that is not in the list of the command (prefixes.ts)
  *   git log --output=/home/ann/.bashrc  the same
  *   pytest ../other                     a path outside the workspace
- *   git diff "$FILE"                    an expansion that is not a pattern such as src/*.ts
+ *   git diff "$FILE"                    an expansion other than a pattern for file names, such as src/*.ts
  */
 import { gitReading } from './read-only-git.ts';
 import { readOptions, type KnownOptions } from './read-options.ts';

@@ -1,8 +1,9 @@
 /**
- * The environment in which git only reads. A repository can make git run programs in several ways. Variables prevent
- * most of them: hooks, the file system monitor, pagers, signature checks, fetching missing objects. Variables cannot
- * prevent filters, external diffs, textconv, and programs in the configuration of submodules. Therefore the
- * configuration is read first. If the repository has a setting that is not in HARMLESS, the command needs approval.
+ * The environment in which git only reads. A repository can make git run programs in several ways. Environment
+ * variables prevent most of these ways: hooks, the file system monitor, pagers, signature checks, fetching missing
+ * objects. Variables cannot prevent filters, external diffs, textconv, and programs in the configuration of submodules.
+ * Therefore the configuration is read first. If the repository has a setting that is not in HARMLESS, the command needs
+ * approval.
  */
 import { execFile } from 'node:child_process';
 import { lstatSync, readdirSync } from 'node:fs';
@@ -34,7 +35,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
 
 /**
  * Harmless settings of a repository. With the environment below, they cannot make a git command that only reads run a
- * program or read other files. Keys are in lower case, except for their middle part.
+ * program or read other files. Git prints the name of a setting in lower case, except for the middle part of the name.
  */
 const HARMLESS: readonly RegExp[] = [
   /^core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|longpaths|quotepath|abbrev|compression|hookspath|fsmonitor|pager|editor|sshcommand|untrackedcache|commentchar|sparsecheckout|sparsecheckoutcone|commitgraph|preloadindex)$/,

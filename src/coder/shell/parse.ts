@@ -28,7 +28,7 @@ export interface CommandLine {
   readonly problem: string | undefined;
 }
 
-/** Maximum length of a line. Longer lines are not parsed. */
+/** Maximum length of a line, in characters. Longer lines are not parsed. */
 export const MAX_LINE = 32 * 1024;
 const MAX_DEPTH = 16;
 

@@ -206,7 +206,7 @@ export interface Prefix {
   readonly further: FurtherWords;
 }
 
-/** The most specific prefix of a command comes first. */
+/** If a command starts with several of these prefixes, the most specific one comes first. */
 export const prefixes: readonly Prefix[] = Object.entries(PREFIXES).flatMap(([texts, further]) =>
   texts.split(', ').map((text) => ({ words: wordsIn(text), further })),
 );

@@ -138,7 +138,7 @@ function hasEnded([state]: readonly string[]): boolean {
   return !state || state === 'Z' || state === 'X';
 }
 
-/** Returns undefined if the process has ended or belongs to another user. */
+/** Returns the text of a file in /proc/PID, or undefined if the process has ended or belongs to another user. */
 function read(pid: number, file: string): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1');

@@ -1,6 +1,6 @@
 /**
  * The closed list of commands that only read. In the modes `ask` and `auto-edit`, a line of these commands runs without
- * approval, if it reads only files of the workspace (read-only-line.ts checks this).
+ * approval if it reads only files of the workspace (read-only-line.ts checks this condition).
  *
  *   git log --oneline | head -5        on the list
  *   cat a > b, ls; ls, cat $X, ls *    not on the list: a line may have only plain words, quotes and pipes
@@ -166,8 +166,8 @@ function folders(known: KnownOptions): Reader {
 }
 
 /**
- * Returns the reader for a command that searches for a pattern. If `recursive` is given, the command searches folders
- * only with one of these options. Otherwise it always searches folders.
+ * Returns the reader for a command that searches for a pattern. `recursive` are the options with which the command
+ * searches folders. If `recursive` is missing, the command always searches folders.
  */
 function search(known: KnownOptions, recursive?: readonly string[]): Reader {
   return (args) => {

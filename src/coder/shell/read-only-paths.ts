@@ -36,7 +36,7 @@ const MAX_FOUND = 500;
 const MAX_CONFIG_BYTES = 256 * 1024;
 /** Maximum number of configuration files that are read for one repository. */
 const MAX_CONFIGS = 100;
-/** A header such as `[core]` or `[includeIf "gitdir:x"]`. Settings may follow it on the same line. */
+/** The header of a section of a configuration file, for example `[core]`. Settings may follow it on the same line. */
 const SECTION = /\[(?:"(?:\\.|[^"\\\r\n])*"|[^\]"\r\n])*\]/;
 /** The value of a setting, as it is written. A part may be in quotes, and a value may continue on the next line. */
 const VALUE = /(?:"(?:\\(?:\r\n|[^])|[^"\\\r\n])*"|\\(?:\r\n|[^])|[^"\\\r\n#;])*/;
@@ -92,8 +92,9 @@ export function readOnlyPaths(root: string, nested: readonly string[]): ReadOnly
   const mayCreate = isWritable(root);
 
   /**
-   * Protects a path, and returns the protected path. This is the target of a link, or the parent folder of a file if
-   * the parent folder is missing. Returns undefined if nothing is protected, for example outside the workspace.
+   * Protects a path, and returns the path that is protected. For a link, this is the target of the link. If parent
+   * folders of the path are missing, it is the uppermost missing folder. In all other cases, it is the path itself.
+   * Returns undefined if nothing is protected, for example outside the workspace.
    */
   function protect(named: string): string | undefined {
     const folder = path.dirname(named);

@@ -3,8 +3,8 @@
  *
  * Versions of a program may disagree on whether an option takes the next word as its value. So a value that is a word
  * of its own must not start with `-`, because another version could read it as an option. For the same reason, no word
- * after `--` may start with `-`. Another version could also read such a value as an operand. So these values are in
- * `separate` too, for callers that check operands.
+ * after `--` may start with `-`. Another version could also read a value that is a word of its own as an operand. So
+ * these values are in `separate` too, for callers that check operands.
  */
 
 /** The options of a program, in the notation of the program getopt. */

@@ -184,7 +184,7 @@ function shell(words: readonly Word[]): Inner | undefined {
       break;
     }
     if (SHELL_LONG.has(text)) continue;
-    // A single `-` ends the options, and `+c` means the same as `-c`. Both are so unusual that they are not parsed.
+    // A single `-` ends the options, and `+c` means the same as `-c`. These two forms are rare and are not parsed.
     if (!literal || text === '-' || !SHELL_LETTERS.test(text)) return undefined;
     isScript ||= text.includes('c');
     if (/[oO]$/.test(text) && !isHarmlessOption(text, words[++index])) return undefined;
@@ -238,9 +238,9 @@ function find(words: readonly Word[]): Inner | undefined {
 
 /**
  * Returns the words of a command that xargs runs with unknown input. Xargs either replaces a text with the input, or
- * adds the input to the words. With some combinations of options, their order and the version of xargs decide between
- * the two. In this case, the result covers both. If there are several texts to replace, every word is marked as not
- * literal.
+ * adds the input to the words. With some combinations of options, the order of the options and the version of xargs
+ * decide which of these happens. The result then covers both cases. If there are several texts to replace, every word
+ * is marked as not literal.
  */
 function withInput(words: readonly Word[], given: readonly GivenOption[]): Word[] {
   const places = given

@@ -1,7 +1,9 @@
 /**
- * Numbers the chunks of a turn's text, and finds updates that are missing in the task's log. A turn may have several
- * executions, each with its own presenter. Each execution continues the numbering after the last chunk in the task's
- * log.
+ * Numbers the chunks of a turn's text, and finds updates that are missing in the task's log. A chunk has the number of
+ * its paragraph, and its own number in the paragraph. An update that is not text, such as a call, ends the paragraph.
+ *
+ * A turn may have several executions, each with its own presenter. Each execution continues the numbering after the
+ * last chunk in the task's log.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Question } from '../../agent/index.ts';

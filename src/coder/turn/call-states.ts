@@ -53,8 +53,8 @@ export class CallStates {
 
   /**
    * The calls that wait for an answer. A person's text answers all waiting calls, unless it is a built-in command that
-   * runs code (`runsAsFunction`). Clients use `WaitingCalls` of the protocol instead. It ignores texts, because clients
-   * do not know how the agent interprets a text.
+   * runs code (`runsAsFunction`). Clients use `WaitingCalls` of the protocol instead. `WaitingCalls` ignores texts,
+   * because clients do not know how the agent interprets a text.
    */
   get waiting(): ToolCall[] {
     return [...this.calls.values()].filter(

@@ -5,7 +5,8 @@
  * approval/answers.ts interprets answers, and call-states.ts decides which answers are accepted.
  *
  * - A message to a completed task starts the next turn in three cases: the task belongs to a live session, the client
- *   uses the extension, or the client uses gemini-cli's dialect. Otherwise a completed task accepts no more messages.
+ *   uses the extension, or the client uses gemini-cli's dialect. In all other cases, a completed task accepts no more
+ *   messages.
  * - A confirmation is accepted while the task waits, and also while it works, because other calls of the turn may be
  *   running. The first answer to a call counts. A later answer is refused, with the name of the client that answered
  *   first.

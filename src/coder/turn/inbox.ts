@@ -1,7 +1,7 @@
 /**
  * Confirmations that arrive while a turn runs or is about to run. A call that waits gets its answer at once, even while
- * other calls run. If a message continues a waiting turn, the inbox is created when this message is accepted.
- * Otherwise, it is created when the turn starts.
+ * other calls run. If a message continues a waiting turn, the inbox is created when this message is accepted. For any
+ * other turn, the inbox is created when the turn starts.
  */
 import type { Answer, AnswerInbox, Question } from '../../agent/index.ts';
 import { readMessage } from '../../protocol/development-tool/index.ts';

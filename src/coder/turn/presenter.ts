@@ -1,7 +1,7 @@
 /**
  * Converts the events of a run to status updates of the development-tool extension. The metadata of a status update
- * contains its kind. An execution of a task may use several presenters. For example, it uses a new one after a command
- * has run while the turn waited for an answer.
+ * contains the kind of the update. An execution of a task may use several presenters. For example, if answers arrive
+ * while a command runs, the turn continues with a new presenter after the command.
  *
  * - Text and thoughts are collected before they are sent (speech.ts). The text that a helper streams is shown as the
  *   output of the `task` call that started the helper.
