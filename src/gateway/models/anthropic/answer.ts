@@ -74,8 +74,8 @@ function append(block: Record<string, JsonValue> | undefined, delta: JsonObject)
 }
 
 /**
- * Returns the answer as server-sent events. While no chunk arrives, for example because the model writes the input of a
- * tool, the client gets pings.
+ * Returns the answer as server-sent events. While there is no event to send, for example because the model writes the
+ * input of a tool, the client gets a ping every `pingMs` milliseconds.
  */
 export async function* messageFrames(
   head: Head,
