@@ -37,7 +37,7 @@ const PROVIDER_FILES: Readonly<Record<ProviderConfig['type'], readonly FileKind[
   anthropic: ['image', 'pdf'],
   google: FILE_KINDS,
   offline: [],
-  // A script answers every request.
+  // A script answers requests with any kind of file.
   scripted: FILE_KINDS,
 };
 

@@ -53,11 +53,11 @@ export interface Answering<Answer> {
 /** Maximum delay before a retry, if the provider does not request a longer one. */
 const MAX_DELAY_MS = 5000;
 /**
- * The longest Retry-After for which a candidate is retried although another candidate can be called. If Retry-After is
- * longer, the other candidate is tried.
+ * The longest Retry-After for which a candidate is retried although an untried candidate can be called. If Retry-After
+ * is longer, the untried candidate is called.
  */
 const SHORT_WAIT_MS = 1000;
-/** The longest Retry-After for which a candidate is retried if no other candidate can be called. */
+/** The longest Retry-After for which a candidate is retried if no untried candidate can be called. */
 const LONG_WAIT_MS = 30_000;
 
 /** Thrown if no candidate answered. The message of `error` may contain the provider's name for the model. */

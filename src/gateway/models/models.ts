@@ -318,9 +318,9 @@ export function createModels(options: ModelsOptions): Models {
     }
 
     /**
-     * Ends an answer whose caller has left. First reads the rest of the answer, to learn the usage. The rest is not
-     * read if the provider's models have no hidden thoughts, if the call is free, or if the provider limits concurrent
-     * calls.
+     * Ends an answer whose caller has left. First reads the rest of the answer, for at most `usageWaitMs`, to learn the
+     * usage. The rest is not read if the provider's models have no hidden thoughts, if the call is free, or if the
+     * provider limits concurrent calls.
      */
     function readOn(
       { candidate, tally, maxOutputTokens, stop, next }: Omit<ProviderCall, 'first'>,

@@ -152,7 +152,8 @@ async function* events(head: Head, chunks: FullChunks): AsyncGenerator<StreamEve
         }
         if (chunk.text !== '' && head.thoughts === 'full')
           yield change({ type: 'thinking_delta', thinking: chunk.text });
-        // The vendor's data, such as a signature, is always in the last chunk of a block (agent/models/provider.ts).
+        // The vendor's data, such as a signature, is in the last chunk of a block (agent/models/provider.ts). So the
+        // block ends here.
         if (chunk.provider !== undefined) yield* close(chunk.provider);
         break;
       }

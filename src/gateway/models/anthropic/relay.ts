@@ -125,8 +125,8 @@ function withoutForeign(messages: readonly InputMessage[]): readonly InputMessag
       return type !== 'redacted_thinking' || !isForeign(data);
     });
     if (own.length === content.length) return [message];
-    // Anthropic refuses an empty message, so such a message is left out. Anthropic joins the user messages before and
-    // after it.
+    // Anthropic refuses an empty message, so such a message is left out. Then two user messages may follow each other,
+    // which Anthropic joins.
     return own.length === 0 ? [] : [{ ...message, content: own }];
   });
 }

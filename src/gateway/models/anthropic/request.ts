@@ -42,7 +42,7 @@ const DEFAULT_TEMPERATURE = 1;
 const DEFAULT_EFFORT = 'high';
 
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
-/** The start of a text that Claude Code sends to Anthropic before its prompt. It is not part of the prompt. */
+/** The start of a text that Claude Code sends to Anthropic before its prompt. This text is not part of the prompt. */
 const BILLING = 'x-anthropic-billing-header:';
 
 /**

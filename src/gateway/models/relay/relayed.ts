@@ -91,7 +91,7 @@ export function relayed(
     onResponseData(_controller, chunk) {
       if (isOver) return;
       if (bytes === 0) timeouts?.clearFirst();
-      // One more chunk may arrive after the pause. It must not start the idle timeout again.
+      // One more chunk may arrive while reading is paused. This chunk must not start the idle timeout again.
       if (controller?.paused !== true) timeouts?.expect();
       bytes += chunk.length;
       if (bytes > MAX_BYTES) return fail(failure(TOO_LARGE));

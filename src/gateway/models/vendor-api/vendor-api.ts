@@ -48,7 +48,7 @@ export interface Exchange {
   readonly relay: Relay;
   /**
    * Converts the request. With `strict`, converts it for providers with another API, and throws if this is not
-   * possible. Without `strict`, converts only what is needed to count the tokens, and accepts content that only
+   * possible. Without `strict`, converts at least what is needed to count the tokens, and accepts content that only
    * providers with the client's API support.
    */
   request(strict: boolean): ModelRequest;
