@@ -1,7 +1,7 @@
 /**
  * Checks whether a model accepts a request. Enforces the limits of the model (limits.ts), and selects the providers
  * that accept the files of the request. models.ts calls `admitted` before it reserves a budget or calls a provider.
- * Calls with the option `free` (models.ts), which cost nothing, are not checked.
+ * Chat requests with the option `free` (models.ts), which cost nothing, are not checked.
  *
  * A request that the model does not support is refused, with three exceptions. If the request allows more output tokens
  * than the model does, the number is lowered, because it is only an upper bound. If the request asks for a stream and
@@ -37,7 +37,7 @@ const PROVIDER_FILES: Readonly<Record<ProviderConfig['type'], readonly FileKind[
   anthropic: ['image', 'pdf'],
   google: FILE_KINDS,
   offline: [],
-  // A script answers every request.
+  // A script answers requests with any kind of file.
   scripted: FILE_KINDS,
 };
 
@@ -152,7 +152,7 @@ function fileOf(part: ContentPart): FileFacts | undefined {
   return { kind: isMedia ? type : 'file', mediaType, isAddress };
 }
 
-/** A file without a media type may be of any kind. So it is excluded if any kind is excluded. */
+/** A file without a valid media type may be of any kind. So it is excluded if any kind is excluded. */
 function excludes({ without }: ModelLimits, { kind, mediaType }: FileFacts): boolean {
   return mediaType === '' ? FILE_KINDS.some((each) => without.has(each)) : without.has(kind);
 }
@@ -185,7 +185,8 @@ function takers(
 
 /**
  * Returns whether the provider accepts the file. The gateway downloads no files. If a file is only an address, the
- * provider must download it. Providers of the type `openai-compatible` must not (openai/relay.ts).
+ * provider has to download it. Providers of the type `openai-compatible` are not allowed to download files for callers
+ * (openai/relay.ts), so they do not accept addresses.
  */
 function takes({ provider }: Candidate, file: Omit<FileFacts, 'mediaType'>): boolean {
   const { kind, isAddress } = file;

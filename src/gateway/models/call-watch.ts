@@ -17,7 +17,7 @@ import type { NextStep } from './failover.ts';
 
 /** Records one call to one provider. */
 export interface CallWatch {
-  /** Records that the first visible chunk of the answer has arrived. */
+  /** Records that the first chunk for the reader of the answer has arrived (`visible` in provider-call.ts). */
   begun(): void;
   /** Ends the record of the call. `outcome` is `ok`, `canceled` or an error code. */
   end(outcome: string): void;

@@ -33,7 +33,7 @@ export interface ModelTarget {
 
 export interface ListedModel {
   readonly name: string;
-  /** The creation time of the model card in milliseconds, or undefined for models without a card. */
+  /** The creation time of the model card in milliseconds since 1970, or undefined for models without a card. */
   readonly createdAt?: number;
   readonly owner: string;
   readonly limits?: Pick<ModelLimits, 'contextWindow' | 'maxOutputTokens'>;
@@ -46,8 +46,8 @@ export interface Catalogue {
    */
   resolve(workspace: string, name: string, apiType: ApiType): MaybePromise<ModelTarget>;
   /**
-   * Returns at most MAX_LISTED models: the workspace's model cards, the models in the configuration, and the names that
-   * providers list.
+   * Returns the first MAX_LISTED models, in this order: the workspace's model cards, the models in the configuration,
+   * the names that providers list.
    */
   list(workspace: string): Promise<readonly ListedModel[]>;
   /** Returns the model with this name. Throws `notFound` if the workspace has no such model. */
@@ -127,8 +127,8 @@ export function createCatalogue(
   }
 
   /**
-   * Returns the candidates of an entry. `otherwise` is the provider's name for the model if neither the entry nor its
-   * route contains one.
+   * Returns the candidates of an entry. `otherwise` is the provider's name for the model if neither the route nor the
+   * entry contains this name.
    */
   function follow(
     name: string,

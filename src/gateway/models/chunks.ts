@@ -32,7 +32,8 @@ async function* inOnePiece(chunks: AsyncIterable<RelayedChunk>): AsyncGenerator<
   let held: { kind: 'text' | 'thought'; text: string; provider?: JsonObject } | undefined;
   for await (const chunk of chunks) {
     const isText = chunk.kind === 'text' || chunk.kind === 'thought';
-    // The vendor's data is always in the last chunk of a block.
+    // The vendor's data is in the last chunk of a text. So if the held text has such data, the next chunk begins
+    // another text.
     if (isText && held?.kind === chunk.kind && held.provider === undefined) {
       held.text += chunk.text;
       if (chunk.provider) held.provider = chunk.provider;

@@ -2,8 +2,8 @@
  * The messages that gateways with the same providers send to each other. A gateway reports that the circuit breaker of
  * a model has opened, or that the model must not be called for a while (`pausesProvider` in failure.ts). Then the other
  * gateways stop their calls to this model too. If the circuit has opened only for the calls of one workspace, they stop
- * only the calls of this workspace. A report may be lost. Each gateway decides by itself when its circuit breakers
- * close.
+ * only the calls of this workspace. A report may be lost. Then the other gateways learn of the failures from their own
+ * calls. No report is sent when a circuit closes, because each gateway closes its own circuits.
  */
 import * as z from 'zod';
 import { ModelError } from '../../agent/index.ts';

@@ -2,10 +2,11 @@
  * Tries one candidate after another until one starts to answer. From then on, only this candidate is used, so that two
  * answers are never mixed.
  *
- * A candidate is retried, up to its number of attempts, if a retry may succeed and the wait is short. Otherwise the
- * next candidate is tried. After an error about the request itself, no other candidate is tried. A candidate whose
- * circuit is open, or that must not be called for a while (`pausesProvider`), is skipped. A candidate whose provider
- * has no free slot for another concurrent call (`maxConcurrent`) is tried after the others.
+ * A failed candidate is retried if a retry may succeed, the wait is short, and the candidate has attempts left
+ * (`attempts`). If one of these conditions is not met, the next candidate is tried. After an error about the request
+ * itself, no other candidate is tried. A candidate whose circuit is open, or that must not be called for a while
+ * (`pausesProvider`), is skipped. A candidate whose provider has no free slot for another concurrent call
+ * (`maxConcurrent`) is tried after the others.
  */
 import { backoffMs, type CircuitWait, pause, QueueFullError } from '../../base/index.ts';
 import { ModelError } from '../../agent/index.ts';
@@ -28,7 +29,7 @@ export interface FailoverOptions<Answer> {
   readonly random: () => number;
   /**
    * The delay before the first retry, in milliseconds. It doubles with each further retry, up to MAX_DELAY_MS. Each
-   * delay is shortened at random, by up to half. If Retry-After is longer, it is the delay.
+   * delay is shortened at random, by up to half. A longer Retry-After replaces this delay.
    */
   readonly delayMs: number;
   /** Called with the next step after a failure, unless the caller has left. Must not throw. */
@@ -52,11 +53,11 @@ export interface Answering<Answer> {
 /** Maximum delay before a retry, if the provider does not request a longer one. */
 const MAX_DELAY_MS = 5000;
 /**
- * The longest Retry-After for which a candidate is retried although another candidate can be called. If Retry-After is
- * longer, the other candidate is tried.
+ * The longest Retry-After for which a candidate is retried although an untried candidate can be called. If Retry-After
+ * is longer, the untried candidate is called.
  */
 const SHORT_WAIT_MS = 1000;
-/** The longest Retry-After for which a candidate is retried if no other candidate can be called. */
+/** The longest Retry-After for which a candidate is retried if no untried candidate can be called. */
 const LONG_WAIT_MS = 30_000;
 
 /** Thrown if no candidate answered. The message of `error` may contain the provider's name for the model. */
@@ -109,8 +110,8 @@ export async function firstAnswer<Answer>(
 }
 
 /**
- * Waits if no candidate can be called now, and the candidate with the shortest wait is rate-limited. Does not wait if
- * this wait is too long.
+ * If no candidate can be called now, waits for the candidate with the shortest wait. Does so only if this candidate has
+ * a retryable rate limit, and if the wait is at most LONG_WAIT_MS and ends before the deadline.
  */
 async function untilOneIsReady(options: FailoverOptions<unknown>): Promise<void> {
   const { candidates, workspace, within, deadline } = options;

@@ -8,8 +8,8 @@ export const OFFLINE = 'offline';
 
 /**
  * Returns the configured providers by name. Adds `offline` if it is not configured. Also adds a provider for each
- * vendor whose environment variables are set. A vendor is not added if a configured provider has its name or its type.
- * Throws a ModelError if an environment variable has an invalid address.
+ * vendor whose environment variables are set. No provider is added for a vendor if a configured provider has the
+ * vendor's name as its name or its type. Throws a ModelError if an environment variable has an invalid address.
  */
 export function withImplied(
   config: ProvidersConfig,

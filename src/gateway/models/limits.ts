@@ -14,9 +14,9 @@ type Feature = FileKind | 'streaming' | 'tools';
 export interface ModelLimits {
   /** The features that the model does not support. */
   readonly without: ReadonlySet<Feature>;
-  /** Maximum number of tokens of a prompt. */
+  /** Maximum number of tokens of a prompt. Undefined: no limit. */
   readonly contextWindow?: number | undefined;
-  /** Maximum number of tokens of an answer. */
+  /** Maximum number of tokens of an answer. Undefined: no limit. */
   readonly maxOutputTokens?: number | undefined;
 }
 

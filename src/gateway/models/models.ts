@@ -64,8 +64,8 @@ import type { Estimate } from './token-tally.ts';
 import { tokenCounter } from './token-count.ts';
 
 /**
- * The options of a request to a model: the caller, who is charged, and the context and the task, which appear in usage,
- * spans and the log. A task can also have its own budget.
+ * The options of a request to a model. They contain the caller, who is charged, and the context and the task, which
+ * appear in usage, spans and the log. The request is also charged to the task's own budget, if the task has one.
  */
 export interface AskOptions extends WatchedRequest {
   readonly signal: AbortSignal;
@@ -140,7 +140,7 @@ export interface ModelsOptions extends WatchOptions {
   readonly random?: (() => number) | undefined;
   /** The clock of the circuit breakers and slots, in milliseconds. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
-  /** Other gateways with the same providers. */
+  /** The connection to the other gateways with the same providers. */
   readonly otherNodes?: OtherNodes | undefined;
   /** The delay before the first retry, in milliseconds. Default: 250. */
   readonly delayMs?: number | undefined;
@@ -176,8 +176,8 @@ export function createModels(options: ModelsOptions): Models {
   });
 
   /**
-   * Reserves usage in the budgets, and tries the candidates until one answers. If none answers before the deadline,
-   * throws the error for the caller. If the signal is aborted, throws its reason.
+   * Reserves usage in the budgets, and tries the candidates until one answers. If all candidates fail, or if the
+   * deadline passes first, throws the error for the caller. If the signal is aborted, throws its reason.
    */
   async function ask<Begun>(
     target: ModelTarget,
@@ -318,9 +318,9 @@ export function createModels(options: ModelsOptions): Models {
     }
 
     /**
-     * Ends an answer whose caller has left. First reads the rest of the answer, to learn the usage. The rest is not
-     * read if the provider's models have no hidden thoughts, if the call is free, or if the provider limits concurrent
-     * calls.
+     * Ends an answer whose caller has left. First reads the rest of the answer, for at most `usageWaitMs`, to learn the
+     * usage. The rest is not read if the provider's models have no hidden thoughts, if the call is free, or if the
+     * provider limits concurrent calls.
      */
     function readOn(
       { candidate, tally, maxOutputTokens, stop, next }: Omit<ProviderCall, 'first'>,

@@ -43,7 +43,7 @@ function keyOf({ provider, model }: PricedModel): string {
 
 /**
  * Returns the higher of the two prices, separately for input, output and cached input. Returns the operator's price if
- * the card has none or has another currency.
+ * `card` is undefined or has another currency.
  */
 function higher(card: Pricing | undefined, operator: Pricing): Pricing {
   if (card?.currency !== operator.currency) return operator;

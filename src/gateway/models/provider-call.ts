@@ -85,6 +85,7 @@ export function callProvider(
 interface AnswerHooks {
   /** The caller's name for the model. */
   readonly name: string;
+  /** The caller's signal. If it is aborted, the reader has left. */
   readonly signal: AbortSignal;
   readonly visible: (chunk: SourceChunk) => boolean;
   /**
@@ -126,7 +127,7 @@ export function countedAnswer(
   }
 
   function onStep(step: IteratorResult<SourceChunk>): void {
-    // If the reader has left, the `left` hook may read this chunk.
+    // After the reader has left, the function `left` may read this chunk.
     if (isOver) return;
     if (step.done === true) return onError(cutOff(name));
     const chunk = taken(step);

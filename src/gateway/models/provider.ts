@@ -177,7 +177,7 @@ function clientsOf(
   };
 }
 
-/** Returns a function that creates one client per model. It caches the most recently used clients. */
+/** Returns a function that creates one client per model. The MAX_KEPT most recently used clients are cached. */
 function kept<T>(make: (model: string) => T): (model: string) => T {
   const made = new BoundedMap<T>(MAX_KEPT);
   return (model) => {

@@ -36,7 +36,10 @@ const WITH_TOOLS = 350;
  * image is not known: images are not decoded.
  */
 const PER_IMAGE = 1700;
-/** Number of base64 characters per token of other files, such as audio, video and documents. */
+/**
+ * Number of base64 characters per token of other files, such as audio, video and documents. Each of these files has at
+ * least PER_IMAGE tokens.
+ */
 const FILE_CHARS_PER_TOKEN = 64;
 
 /** Matches the fields that contain text in the answers of all vendors. */
@@ -59,8 +62,9 @@ const CYRILLIC = 0.5;
 /** Number of tokens of each half of a surrogate pair. */
 const HALF_EMOJI = 1.5;
 /**
- * Minimum length of a run of letters and digits that is counted as encoded data, such as base64, instead of words. The
- * run must contain a digit. Encoded data has more tokens per character.
+ * Minimum length of a run of letters and digits that may be encoded data, such as base64. The run must contain a digit.
+ * Encoded data has OPAQUE_TOKENS tokens per character, which is usually more than words have. The run is counted in
+ * both ways, and the higher number is used.
  */
 const OPAQUE_CHARS = 32;
 const OPAQUE_TOKENS = 0.75;

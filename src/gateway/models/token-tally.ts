@@ -84,8 +84,8 @@ export class TokenTally {
    * Estimates the usage of an answer for which the provider did not report the complete usage. `prompt` counts the
    * prompt, and is called only if the provider has reported no input tokens. With `hidden`, pauses of the provider are
    * counted as hidden thoughts. If the provider has reported the tokens of its thoughts, pauses are not counted. The
-   * estimated output is at most `maxOutputTokens`. If the provider has reported more output tokens, its number is
-   * returned.
+   * estimated output is at most `maxOutputTokens` (default: LONGEST_ANSWER). If the provider has reported more output
+   * tokens, the reported number is returned.
    */
   estimate(
     prompt: () => number,

@@ -74,8 +74,8 @@ function append(block: Record<string, JsonValue> | undefined, delta: JsonObject)
 }
 
 /**
- * Returns the answer as server-sent events. While no chunk arrives, for example because the model writes the input of a
- * tool, the client gets pings.
+ * Returns the answer as server-sent events. While there is no event to send, for example because the model writes the
+ * input of a tool, the client gets a ping every `pingMs` milliseconds.
  */
 export async function* messageFrames(
   head: Head,
@@ -152,7 +152,8 @@ async function* events(head: Head, chunks: FullChunks): AsyncGenerator<StreamEve
         }
         if (chunk.text !== '' && head.thoughts === 'full')
           yield change({ type: 'thinking_delta', thinking: chunk.text });
-        // The vendor's data, such as a signature, is always in the last chunk of a block (agent/models/provider.ts).
+        // The vendor's data, such as a signature, is in the last chunk of a block (agent/models/provider.ts). So the
+        // block ends here.
         if (chunk.provider !== undefined) yield* close(chunk.provider);
         break;
       }

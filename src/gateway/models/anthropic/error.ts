@@ -22,8 +22,8 @@ const TYPES: Readonly<Record<number, string>> = {
 };
 
 /**
- * Returns whether a client of Anthropic's API sent the request. All of these clients send the header
- * `anthropic-version`.
+ * Returns whether a client of Anthropic's API sent the request. Such a client sends the header `anthropic-version`,
+ * which Anthropic's API requires.
  */
 export function isAnthropicClient(request: Pick<FailedRequest, 'header'>): boolean {
   return request.header('anthropic-version') !== undefined;

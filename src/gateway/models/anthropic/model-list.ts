@@ -7,7 +7,10 @@ import type { ListedModel } from '../catalogue.ts';
 const MAX_PAGE = 1000;
 const DEFAULT_PAGE = 20;
 
-/** Selects a page of the list: the models after `after_id`, before `before_id`, or from the start. */
+/**
+ * Selects a page of at most `limit` models: the models directly after `after_id`, the models directly before
+ * `before_id`, or the first models. With both ids, the page begins after `after_id` and ends before `before_id`.
+ */
 export const ModelsQuery = z.object({
   limit: whole(1, MAX_PAGE, DEFAULT_PAGE),
   after_id: z.string().optional(),

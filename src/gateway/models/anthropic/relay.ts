@@ -24,7 +24,7 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
 };
 /** Anthropic's minimum for `budget_tokens`, the number of tokens for thoughts. */
 const MIN_THINKING = 1024;
-/** Headers of the client's request that are forwarded to the provider. */
+/** Headers of the client's request that are forwarded to the provider, unless they exceed MAX_HEADER_CHARS. */
 const HEADERS = ['anthropic-version', 'anthropic-beta'];
 const MAX_HEADER_CHARS = 4096;
 
@@ -115,7 +115,7 @@ function thinkingWithin({ thinking, max_tokens: asked }: MessagesBody, maxTokens
   return { thinking: { ...thinking, budget_tokens: lowered } };
 }
 
-/** Returns the messages without the thoughts of other vendors' models, because Anthropic refuses their signatures. */
+/** Returns the messages without thoughts whose signatures Anthropic refuses, such as those of other vendors' models. */
 function withoutForeign(messages: readonly InputMessage[]): readonly InputMessage[] {
   return messages.flatMap((message) => {
     const { role, content } = message;
@@ -125,15 +125,15 @@ function withoutForeign(messages: readonly InputMessage[]): readonly InputMessag
       return type !== 'redacted_thinking' || !isForeign(data);
     });
     if (own.length === content.length) return [message];
-    // Anthropic refuses an empty message, so such a message is left out. Anthropic joins the user messages before and
-    // after it.
+    // Anthropic refuses an empty message, so such a message is left out. Then two user messages may follow each other,
+    // which Anthropic joins.
     return own.length === 0 ? [] : [{ ...message, content: own }];
   });
 }
 
 /**
- * Returns whether Anthropic refuses the signature: it is empty, or the gateway has encoded another vendor's data in it.
- * Anthropic's own signatures are passed on as they are.
+ * Returns whether Anthropic refuses the signature: it is empty, or the gateway created it when it converted an answer
+ * (answer.ts). Anthropic's own signatures are passed on as they are.
  */
 function isForeign(signature: unknown): boolean {
   return typeof signature === 'string' && (signature === '' || isCarried(signature));

@@ -35,14 +35,14 @@ import { decodeCarried } from '../vendor-api/carried.ts';
 /** Fields that only Anthropic supports, and that would change the answer. */
 const ONLY_ANTHROPIC = ['container', 'mcp_servers', 'inference_geo'] as const;
 /**
- * The defaults of Anthropic. They are not sent to other vendors, because some models refuse every temperature or
- * effort. Claude Code always sends an effort.
+ * The defaults of Anthropic. A client may send them explicitly: Claude Code always sends an effort. They are not passed
+ * on to other vendors, because some models refuse every temperature or effort.
  */
 const DEFAULT_TEMPERATURE = 1;
 const DEFAULT_EFFORT = 'high';
 
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
-/** The start of a text that Claude Code sends to Anthropic before its prompt. It is not part of the prompt. */
+/** The start of a text that Claude Code sends to Anthropic before its prompt. This text is not part of the prompt. */
 const BILLING = 'x-anthropic-billing-header:';
 
 /**
@@ -97,7 +97,10 @@ export function inputOf(body: CountBody, { strict }: Conversion): ModelRequest {
   };
 }
 
-/** Returns the text of all text blocks, without the billing text of Claude Code. Ignores other blocks. */
+/**
+ * Returns the text of all text blocks, without the billing text of Claude Code. Ignores other blocks. Returns a string
+ * unchanged.
+ */
 function plainText(content: BlockList): string {
   if (typeof content === 'string') return content;
   return content

@@ -65,9 +65,9 @@ function append(parts: JsonObject[], part: JsonObject): void {
 type Chunk = Exclude<FullChunk, { kind: 'finish' }>;
 
 /**
- * Returns a function that converts the chunks of an answer. It returns undefined for chunks that the client does not
- * get. If the gateway creates the signature of a call, the signature also contains the signed thoughts before the call,
- * because some clients do not send thoughts back.
+ * Returns a function that converts the chunks of an answer. For a chunk that the client does not get, this function
+ * returns undefined. If the gateway creates the signature of a call, the signature also contains the signed thoughts
+ * before the call, because some clients do not send thoughts back.
  */
 function partsOf(head: Head): (chunk: Chunk) => JsonObject | undefined {
   let thoughts: CarriedThought[] = [];

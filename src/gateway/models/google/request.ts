@@ -29,8 +29,8 @@ import { carriedIn } from './signature.ts';
 import { jsonSchemaOf } from './tool-schema.ts';
 
 /**
- * The defaults of Google. They are not sent to other vendors, because some models refuse these settings. Gemini CLI
- * always sends them.
+ * The defaults of Google. A client may send them explicitly, as Gemini CLI always does. They are not passed on to other
+ * vendors, because some models refuse these settings.
  */
 const DEFAULTS = { temperature: [1], topP: [0.95, 1], topK: [64] } as const;
 const DEFAULT_LEVEL = 'high';

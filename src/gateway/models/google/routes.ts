@@ -1,6 +1,7 @@
 /**
- * Google's Gemini API: `/v1beta/models`. A provider of the type `google` usually gets the client's own request.
- * Otherwise the request and the answer are converted (vendor-api/vendor-api.ts).
+ * Google's Gemini API: `/v1beta/models`. A provider of the type `google` gets the client's own request. For other
+ * providers, the request and the answer are converted (vendor-api/vendor-api.ts). They are also converted if the client
+ * requests a stream and the model does not support streaming.
  */
 import * as z from 'zod';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
@@ -23,7 +24,10 @@ import { answersIn, arrayFormat, formatted, sseFormat } from './stream-format.ts
 const StreamQuery = z.object({ alt: z.string().optional() });
 
 export function googleRoutes({ models, api }: VendorRoutesOptions): readonly GatewayRoute[] {
-  /** Answers a request. `alt` is undefined if the answer is not a stream. */
+  /**
+   * Answers a request. `alt` is the format of a stream: `sse` for server-sent events, any other value for a JSON array.
+   * If `alt` is undefined, the answer is not a stream.
+   */
   async function generate(
     { body, ...input }: Omit<RouteInput<GenerateBody, unknown>, 'query'>,
     alt?: string,

@@ -30,7 +30,10 @@ export function isOwnSignature(signature: string): boolean {
   return isCarried(Buffer.from(signature.slice(0, 16), 'base64').toString('utf8'));
 }
 
-/** Returns the vendor's data in a signature, or undefined if a signature of the gateway is invalid. */
+/**
+ * Returns the vendor's data in a signature, or undefined if a signature of the gateway is invalid. A signature that the
+ * gateway did not create counts as Google's.
+ */
 export function carriedIn(signature: string): Carried | undefined {
   if (!isOwnSignature(signature)) return { provider: { google: { thoughtSignature: signature } } };
   return decodeCarried(Buffer.from(signature, 'base64').toString('utf8'));

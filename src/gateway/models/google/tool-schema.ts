@@ -13,7 +13,7 @@ const NUMBERS = new Set([
 ]);
 /** Keywords that are removed, because JSON Schema does not have them. `withNull` replaces `nullable`. */
 const REMOVED = new Set(['propertyOrdering', 'example', 'nullable']);
-/** Formats that JSON Schema does not have. */
+/** Formats that are removed, because JSON Schema does not have them. */
 const FORMATS = /^(?:enum|int32|int64|float|double)$/;
 
 /** Returns the JSON Schema. A schema that is nested too deeply becomes an empty schema, which accepts every value. */
@@ -47,7 +47,7 @@ function typeOf(type: JsonValue): [string, JsonValue][] {
   return type === 'TYPE_UNSPECIFIED' ? [] : [['type', type.toLowerCase()]];
 }
 
-/** Returns a JSON Schema that also accepts `null`. Each keyword that would exclude `null` is extended. */
+/** Returns a JSON Schema that also accepts `null`. Extends `type`, `enum` and `anyOf`, which could exclude `null`. */
 function withNull(schema: JsonObject): JsonObject {
   const { type, enum: values, anyOf } = schema;
   return {

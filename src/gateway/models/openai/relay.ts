@@ -64,7 +64,7 @@ export function chatRelay(body: ChatBody): Relay {
 /**
  * Returns the fields that limit the answer to `limit` tokens. If the client used `max_completion_tokens`, `max_tokens`
  * or both, returns the fields that the client used, because a server may support only one of them. If the client used
- * neither, returns `max_tokens`, which all servers support. Returns no fields if there is no limit.
+ * neither, returns the older field `max_tokens`, which more servers support. Returns no fields if `limit` is undefined.
  */
 function limitOf(body: ChatBody, limit: number | undefined): object {
   if (limit === undefined) return {};

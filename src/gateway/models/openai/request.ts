@@ -129,7 +129,7 @@ function toolsOf({
   };
 }
 
-/** Converts a tool. The chat API and the Responses API have the same fields. */
+/** Converts a function, which has the same fields in the chat API and in the Responses API. */
 export function declarationOf({
   name,
   description = '',

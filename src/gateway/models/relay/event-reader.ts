@@ -77,7 +77,7 @@ export class EventReader {
   }
 }
 
-/** Returns the JSON object in the text, or undefined if there is none. */
+/** Parses a JSON object. Returns undefined if the text is not a JSON object. */
 export function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -35,7 +35,10 @@ const DONE: IteratorReturnResult<undefined> = { value: undefined, done: true };
 
 let shared: Dispatcher | undefined;
 
-/** Returns the connections to vendors. Like the connections of `fetch`, they use a proxy if NODE_USE_ENV_PROXY is 1. */
+/**
+ * Returns the connections to vendors. As with `fetch`, NODE_USE_ENV_PROXY=1 makes them use the proxy in the environment
+ * variables.
+ */
 function connections(): Dispatcher {
   const options = { keepAliveTimeout: KEEP_ALIVE_MS, connect: { timeout: CONNECT_MS } };
   const usesProxy = process.env['NODE_USE_ENV_PROXY'] === '1';
@@ -88,7 +91,7 @@ export function relayed(
     onResponseData(_controller, chunk) {
       if (isOver) return;
       if (bytes === 0) timeouts?.clearFirst();
-      // One more chunk may arrive after the pause. It must not start the idle timeout again.
+      // One more chunk may arrive while reading is paused. This chunk must not start the idle timeout again.
       if (controller?.paused !== true) timeouts?.expect();
       bytes += chunk.length;
       if (bytes > MAX_BYTES) return fail(failure(TOO_LARGE));
@@ -207,7 +210,7 @@ export function relayed(
 
   /**
    * Returns the error for a redirect or an error response. The error for an error response has the fields that
-   * `vendorError` reads.
+   * `vendorError` (agent/models/vendor-error.ts) reads.
    */
   function refused({ status, headers, statusText }: Refusal): unknown {
     if (status < 400) {

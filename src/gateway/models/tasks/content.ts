@@ -19,8 +19,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Converts a message. An unknown media type of a file is detected from the file's content, if possible. If the file is
- * sent as a URL, the media type is detected from the file extension.
+ * Converts a message. An unknown media type of a file is detected if possible: from the content of the file, or from
+ * the file extension if the file is sent as a URL.
  */
 export function modelContent(message: Pick<Message, 'role' | 'parts'>): Content {
   const { role, parts } = fromA2AMessage(message);

@@ -58,7 +58,8 @@ export function modelExecutor({
   earlierTurns,
 }: ModelExecutorOptions): Required<Pick<AgentExecutor, 'receive' | 'execute'>> {
   /**
-   * Reads a request. A model's task contains only one message of the user, because such a task never asks for input.
+   * Reads a request. `message` is the whole request: a model's task never asks for input, so it contains only one
+   * message of the user.
    */
   async function asked(workspace: string, message: Message, metadata: Metadata): Promise<Asked> {
     const { api_type: apiType = 'chat' } = metadata;

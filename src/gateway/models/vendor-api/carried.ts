@@ -35,8 +35,8 @@ const FIELDS = new Set([
 ]);
 
 /**
- * Returns the text for the client. The text contains only the fields in FIELDS of each vendor's data. It contains no
- * thoughts if it would be too long with them.
+ * Returns the text for the client. The text contains only the fields in FIELDS of each vendor's data. If the text would
+ * exceed MAX_CHARS, the thoughts are left out.
  */
 export function encodeCarried({ provider, callId, thoughts = [] }: Carried): string {
   const value = {

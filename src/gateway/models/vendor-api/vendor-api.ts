@@ -48,7 +48,7 @@ export interface Exchange {
   readonly relay: Relay;
   /**
    * Converts the request. With `strict`, converts it for providers with another API, and throws if this is not
-   * possible. Without `strict`, converts only what is needed to count the tokens, and accepts content that only
+   * possible. Without `strict`, converts at least what is needed to count the tokens, and accepts content that only
    * providers with the client's API support.
    */
   request(strict: boolean): ModelRequest;
@@ -132,7 +132,7 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
       const { leave, signal } = abortable(call);
       running++;
       try {
-        // This waits for the first chunk. A failure before the first chunk can still set the HTTP status.
+        // `models.answer` waits for the first chunk, so an earlier failure can still set the HTTP status.
         const begun = models.answer(target, request, { caller, signal, relay, hasTools });
         const answer = await unlessDisconnected(begun, signal);
         if (exchange.relay.stream)
@@ -271,9 +271,9 @@ function ownProviders(target: ModelTarget, relay: Pick<Relay, 'accepts'>): Model
 }
 
 /**
- * Prepares a call. If all providers have the client's API, the request is converted without `strict`. Otherwise it is
- * converted with `strict`. If this conversion fails, only the providers with the client's API remain. If there are
- * none, throws the error of the conversion.
+ * Prepares a call. If all providers can get the client's own request, it is converted without `strict`. If a provider
+ * needs the converted request, the request is converted with `strict`. If this conversion fails, only the providers
+ * remain that can get the client's own request. If no provider can get it, throws the error of the conversion.
  */
 function prepared(target: ModelTarget, exchange: Exchange): Prepared {
   // If the model does not support streaming, a request for a stream cannot be relayed.
