@@ -75,7 +75,7 @@ export interface OpenedNotification {
 
 /**
  * Throws a TypeError if a credential is an empty string, for example because an environment variable is not set.
- * Otherwise, a request without the header would be accepted.
+ * Without this check, a request without the header would be accepted.
  */
 export function checkCredentials({ token, authorization }: NotificationOptions): void {
   if (token !== '' && authorization !== '') return;
