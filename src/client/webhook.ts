@@ -67,7 +67,7 @@ export interface OpenedNotification {
   readonly version: ProtocolVersion;
   /** The id of the notification, which is the same in every attempt to deliver it. */
   readonly id: string | undefined;
-  /** The server that signed the notification. Empty if signatures are not required. */
+  /** A name of the server that signed the notification (`WebhookVerifier.verify`). Empty without signatures. */
   readonly sender: string;
   /** The body. */
   readonly text: string;
