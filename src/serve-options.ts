@@ -26,7 +26,7 @@ export interface ServeLimits extends NonNullable<HandlerOptions['limits']> {
    * Maximum number of bytes that wait in memory for all clients. These are bodies and WebSocket frames that are being
    * received, and answers that clients have not read. A request whose body or answer would exceed the limit gets 503. A
    * stream or a WebSocket that would exceed the limit is closed. Bodies, frames and answers up to 64 KB are not
-   * counted.
+   * counted. Default: 512 MiB.
    */
   readonly maxPendingBytes?: number;
   /**
@@ -37,12 +37,12 @@ export interface ServeLimits extends NonNullable<HandlerOptions['limits']> {
   readonly heartbeatMs?: number;
   /**
    * The server disconnects a client that reads nothing of its response for this time. The client can resume a stream
-   * with the id of its last event.
+   * with the id of its last event. Default: 60 seconds.
    */
   readonly stallMs?: number;
   /** The timeout for receiving a request, including headers and body. 0: no timeout. Default: 60 seconds. */
   readonly requestTimeoutMs?: number;
-  /** Maximum number of WebSockets that are open at the same time. */
+  /** Maximum number of WebSockets that are open at the same time. Default: 4000. */
   readonly maxSockets?: number;
 }
 
@@ -155,7 +155,10 @@ export interface ServeOptions {
    * spans.
    */
   readonly tracer?: Tracer;
-  /** Called for every response. For a stream, it is called when the stream opens. Must not throw. */
+  /**
+   * Called for every response, with the time in seconds since the request arrived. For a stream, it is called when the
+   * stream opens. Must not throw.
+   */
   readonly observe?: (request: TransportRequest, status: number, seconds: number) => void;
   /** Wraps the handler of all requests. To refuse an operation, the wrapper throws an A2AError. */
   readonly guard?: (handler: RequestHandler) => RequestHandler;

@@ -104,7 +104,7 @@ export async function openService(
 type GrpcClient = typeof import('./grpc/index.ts');
 
 /**
- * Loads the gRPC client if gRPC is the best choice in the card. Otherwise returns undefined.
+ * Loads the gRPC client if gRPC is the best choice in the card. Returns undefined if it is not, and in browsers.
  *
  * - If the packages of gRPC are not installed, returns undefined, so that another interface is used. Throws if the card
  *   has no other interface, or if the caller asks for gRPC.

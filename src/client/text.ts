@@ -72,10 +72,12 @@ function statusParts({ status: { message } }: Task): Part[] {
 }
 
 /**
- * Returns the sections of the answer that come before the status. If there is a text in the artifacts, apart from the
- * output of tools, these artifacts are the sections. If only the status has a text, there are no sections. If neither
- * has a text, the sections are the texts that the agent sent while it worked. The coding agent and gemini-cli's server
- * send such texts.
+ * Returns the sections of the answer that come before the status. Artifacts with the output of tools are left out:
+ *
+ * - If one of the other artifacts has a text, each of them is a section.
+ * - If only the status has a text, there are no sections.
+ * - If neither has a text, the sections are the texts that the agent sent while it worked. The coding agent and
+ *   gemini-cli's server send such texts.
  */
 function sectionsBeforeStatus(task: Task): Part[][] {
   const answers = (task.artifacts ?? [])

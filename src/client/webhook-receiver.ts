@@ -16,7 +16,8 @@
  * - Parley's servers send ids of the form `TASK.CONFIG.SEQ`: the event's task, the push configuration and the event's
  *   number. Notifications of one server with the same TASK.CONFIG are passed on one at a time. Notifications with other
  *   ids have no order.
- * - A notification is dropped if a notification of the same server with the same id and content was already passed on.
+ * - A notification is dropped if `onEvent` has already accepted a notification of the same server with the same id and
+ *   content.
  * - If notifications must be signed, a server cannot suppress or reorder the notifications of another server. Without
  *   signatures, the receiver cannot tell servers apart.
  * - The receiver remembers the last ids in memory. After a restart, or with several receivers, a notification may be
@@ -120,7 +121,7 @@ interface Answer {
   readonly text?: string;
 }
 
-/** A notification that was passed on. */
+/** A notification that `onEvent` has accepted. */
 interface Handled {
   readonly digest: string;
   /** The HTTP status of the response to the notification. */
@@ -139,9 +140,9 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
       'webhookReceiver needs `jwks`, `keys`, `token` or `authorization`: without them anybody could send notifications',
     );
   }
-  /** The notifications that were passed on, by sender and id. */
+  /** The notifications that `onEvent` has accepted, by sender and id. */
   const handled = new BoundedMap<Handled>(REMEMBERED);
-  /** The latest sequence number that was passed on, by webhook. */
+  /** The latest sequence number that `onEvent` has accepted, by webhook. */
   const latest = new BoundedMap<number>(REMEMBERED);
   const turns = new Turns();
   let pending = 0;

@@ -67,7 +67,7 @@ export interface OpenedNotification {
   readonly version: ProtocolVersion;
   /** The id of the notification, which is the same in every attempt to deliver it. */
   readonly id: string | undefined;
-  /** The server that signed the notification. Empty if signatures are not required. */
+  /** A name of the server that signed the notification (`WebhookVerifier.verify`). Empty without signatures. */
   readonly sender: string;
   /** The body. */
   readonly text: string;
@@ -75,7 +75,7 @@ export interface OpenedNotification {
 
 /**
  * Throws a TypeError if a credential is an empty string, for example because an environment variable is not set.
- * Otherwise, a request without the header would be accepted.
+ * Without this check, a request without the header would be accepted.
  */
 export function checkCredentials({ token, authorization }: NotificationOptions): void {
   if (token !== '' && authorization !== '') return;

@@ -52,7 +52,7 @@ export class EventWriter implements StreamSink, Beating, Paced {
 
   /**
    * Writes all events. Resolves when all events have been sent, or when the client has disconnected. Rejects if the
-   * stream cannot start, or if an event cannot be framed.
+   * stream fails, or if an event cannot be framed.
    */
   async run(headers: Headers): Promise<void> {
     const response = this.#response;

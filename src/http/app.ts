@@ -249,9 +249,12 @@ function describer({ describe }: AppContext, own?: RouteMatch): AppContext['desc
 
 /**
  * Returns the target in the requested version, or in the version of its path if the request names no version. A request
- * may select 0.3 on a path of 1.0. Returns undefined if there is no target, or if the request selects 1.0 on a path of
- * 0.3. Also returns undefined if the request names no version, and the server does not support the version of the path.
- * Throws if the server does not support the requested version.
+ * may select 0.3 on a path of 1.0. Throws if the server does not support the requested version. Returns undefined in
+ * these cases:
+ *
+ * - There is no target.
+ * - The request selects 1.0 on a path of 0.3.
+ * - The request names no version, and the server does not support the version of the path.
  */
 function restVersion(
   app: AppContext,

@@ -242,7 +242,9 @@ export class LiveAccess {
     return grant;
   }
 
-  /** Returns the wanted name, with a number if another token or the terminal has this name. */
+  /**
+   * Returns the wanted name, or `remote` if it is empty. Adds a number if another token or the terminal has this name.
+   */
   #freeName(wanted: string): string {
     const name = displayName(wanted, MAX_NAME) || 'remote';
     const names = Array.from(this.#grants.values(), ({ user }) => user.name);

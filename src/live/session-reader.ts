@@ -180,7 +180,7 @@ export class SessionReader {
       return { stream: await handler.subscribe(position, OWN_CALL), from };
     } catch (error) {
       if (!(error instanceof A2AError)) throw error;
-      // The task has just failed or been canceled. Continue with the next task.
+      // The task has failed, or was canceled or rejected. Continue with the next task.
       if (error.kind === 'unsupportedOperation') return { from };
       // The task has no event with this number, so the client starts again with a snapshot.
       if (error.kind === 'invalidParams' && typeof from === 'number') {

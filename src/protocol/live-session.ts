@@ -9,8 +9,8 @@ export const QUEUED_KEY = 'parley.queued';
 
 /**
  * The start of every execution id. `command/execute` returns an execution id, which is the id of the message that
- * starts the command's turn. Clients can use it like a task id. The prefix distinguishes it from task ids. Without the
- * prefix, a client could send a message whose id is the id of another task, and requests for that task would be treated
- * as requests for an execution. The events of an execution have the id of the session's task.
+ * starts the command's turn. Clients can use an execution id like a task id, and the prefix distinguishes the two kinds
+ * of ids. Without the prefix, a client could send a message whose id is the id of another task, and requests for that
+ * task would be treated as requests for an execution. The events of an execution have the id of the session's task.
  */
 export const EXECUTION_PREFIX = 'execution-';

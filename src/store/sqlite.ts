@@ -10,7 +10,7 @@
  * Lists have the same order as in the memory store. If the status of a task changes between the requests for two pages,
  * the task moves to the front. So a task is never listed twice, but may be missing from the later page. Totals come
  * from counters. The tasks of a context are counted when the context is listed and its counts are not cached. With
- * `updatedSince`, the matching index entries are counted for every page.
+ * `updatedSince`, the matching index entries are counted for every page that needs a total.
  */
 import { StoreError, toStoreError } from '../base/sqlite/index.ts';
 import { reasonOf } from '../base/index.ts';

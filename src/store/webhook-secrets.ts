@@ -3,8 +3,8 @@
  * node contains a webhook, the request is encrypted in the same way.
  *
  * If there is no key, a webhook with a token or credentials is refused, and other webhooks are stored in plain text. A
- * webhook whose key is missing cannot be read. It is skipped and logged, and works again when the store is opened with
- * this key.
+ * key file that cannot be read or created counts as no key. A webhook whose key is missing cannot be read. It is
+ * skipped and logged, and works again when the store is opened with this key.
  */
 import { reasonOf, StoreError, type MaybePromise } from '../base/index.ts';
 import { A2AError, type PushNotificationConfig } from '../protocol/index.ts';

@@ -22,7 +22,7 @@ export const DEFAULT_ATTEMPTS = 5;
 /** Maximum delay that an agent may request with Retry-After. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
-/** Returns the delay after this number of consecutive failures. `error` is the last failure. */
+/** Returns the delay in milliseconds after this number of consecutive failures. `error` is the last failure. */
 export function retryDelay(failures: number, retry: RetryOptions = {}, error?: unknown): number {
   const { delayMs = 250, maxDelayMs = 10_000 } = retry;
   const delay = backoffMs(failures, delayMs, maxDelayMs);

@@ -51,7 +51,7 @@ export function directRequestClass(
     takeBody(sink: BodySink): boolean {
       if (this.complete || this.readableLength > 0) return false;
       this.#sink = sink;
-      // Marks the request as being read. Otherwise, node:http would read it again after the response.
+      // Marks the request as being read. Without this mark, node:http would read it again after the response.
       this._read(0);
       return true;
     }

@@ -1,4 +1,4 @@
-/** A response that the heartbeat watches: an SSE stream, which it also keeps alive, or a response over gRPC. */
+/** A response that the heartbeat watches: an SSE stream or a response over gRPC. */
 export interface Beating {
   /** The time at which the client stopped reading (performance.now()), or undefined if it is reading. */
   stalledAt: number | undefined;
@@ -15,8 +15,8 @@ export interface HeartbeatOptions {
 }
 
 /**
- * One timer for all streams. It keeps idle streams alive, and disconnects clients that have stopped reading. Such a
- * client can resume its stream after its last event id.
+ * One timer for all responses. It keeps SSE streams alive, and disconnects clients that have stopped reading. A
+ * disconnected client can resume its stream after its last event id.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;

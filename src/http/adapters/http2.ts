@@ -28,15 +28,18 @@ const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_HEADERS = 128;
 /** Maximum memory of a connection, in MB. A connection that needs more refuses new streams. */
 const MAX_SESSION_MB = 32;
-/** Limit of PING and SETTINGS frames. */
+/** Limit of PING and SETTINGS frames on one connection. */
 const CONTROL_FRAMES = { burst: 500, perSecond: 100 };
 /**
  * Some clients of gRPC send a PING to measure the connection whenever they receive data. So one more PING is allowed
- * for each BYTES_PER_PING bytes that the server has sent. The acknowledgement of a PING is much smaller, so
- * acknowledgements alone do not allow an endless number of PINGs.
+ * for each BYTES_PER_PING bytes that the server has sent. The acknowledgement of a PING is much shorter than
+ * BYTES_PER_PING, so acknowledgements alone do not allow an endless number of PINGs.
  */
 const BYTES_PER_PING = 256;
-/** Limit of streams that end with an error, for example because the client resets them (CVE-2023-44487). */
+/**
+ * Limit of streams on one connection that end with an error, for example because the client resets them
+ * (CVE-2023-44487).
+ */
 const RESETS = { burst: 200, perSecond: 50 };
 
 /** How long the rest of a body is discarded after the response. */

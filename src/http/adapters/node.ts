@@ -134,8 +134,8 @@ export class NodeRequest implements TransportRequest {
 }
 
 /**
- * A request over HTTP/2. Its Host is the pseudo-header `:authority`. It shares its connection with other requests,
- * which may come from other users.
+ * A request over HTTP/2. Its Host is the pseudo-header `:authority`. The same connection may carry other requests, also
+ * of other users.
  */
 class Http2Request extends NodeRequest {
   readonly #headers: HttpRequest['headers'];

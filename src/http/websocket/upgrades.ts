@@ -7,7 +7,7 @@
  * with code 4001, because a web page cannot see an HTTP error. Frames on such a connection are ignored.
  *
  * There are limits on the size of a frame (close code 1009), the number of frames per second (1008) and the bytes of
- * unfinished frames (1013). A peer that does not answer a ping in time is disconnected. Frames are not compressed,
+ * unfinished frames (1013). A peer that sends no frame between two pings is disconnected. Frames are not compressed,
  * because compression needs memory for each connection and time for each frame.
  */
 import type { IncomingMessage } from 'node:http';
@@ -56,7 +56,7 @@ export interface UpgradeOptions {
   readonly maxSockets: number;
   readonly pending: PendingBytes;
   /**
-   * Interval between pings. A peer that has not answered a ping before the next one is disconnected, except if its
+   * Interval between pings. A peer that has sent no whole frame between two pings is disconnected, except if its
    * connection is paused or stalled.
    */
   readonly pingMs: number;
@@ -231,7 +231,7 @@ class Peer implements PeerSocket {
   readonly #logger: Logger;
   #listener: SocketListener | undefined;
   #stalled: (() => void) | undefined;
-  /** Whether the peer has sent something since the last ping, or could not answer the ping. */
+  /** Whether the peer has sent a whole frame since the last ping, or could not answer the ping. */
   #alive = true;
   readonly #frames = new Allowance(FRAMES);
 

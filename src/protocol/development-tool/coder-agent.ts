@@ -276,9 +276,12 @@ export function readCoderAgentAnswer(data: object): ToolCallConfirmation {
 }
 
 /**
- * Makes a function that corrects two faults in the events of one stream. After an approval, gemini-cli's server sends
- * updates of the approved call. These updates still have the state `input-required`, so the task would seem to wait.
- * Newer servers send all chunks of a text with the same message id, so the chunks would seem to be duplicates.
+ * Makes a function that corrects two faults of gemini-cli's server in the events of one stream:
+ *
+ * - After an approval, the updates of the approved call still have the state `input-required`, so the task would seem
+ *   to wait. They get the state `working`.
+ * - In newer versions, all chunks of a text have the same message id, so the chunks would seem to be duplicates. Each
+ *   repeated id gets a number.
  */
 export function createCoderAgentReader(): (event: StreamEvent) => StreamEvent {
   let lastId: string | undefined;

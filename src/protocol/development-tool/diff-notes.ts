@@ -1,7 +1,7 @@
 /**
  * The notes in the contents and the diff of a file change. A note replaces omitted text, or describes the file itself.
- * The server writes the notes. Displays must recognize the notes. If a person sees only a part of a change, a display
- * shows a warning, or does not preselect or offer the approval. This file imports no schema.
+ * The server writes the notes. Displays must recognize the notes: if a person cannot see the whole change, a display
+ * shows a warning, does not preselect the approval, or does not offer the approval. This file imports no schema.
  */
 import { sizeOf } from '../../base/index.ts';
 

@@ -126,8 +126,8 @@ export function eventIn(metadata: Metadata | undefined): DevelopmentToolEvent | 
 
 /**
  * Returns the `kind` in a status update's metadata, or undefined if there is none. The metadata may be in the format of
- * the extension or of gemini-cli. The other fields are not checked, and the extension's value must be under exactly
- * EXTENSION_URI.
+ * the extension or of gemini-cli. The other fields are not checked. A value of the extension is used only if its key is
+ * exactly EXTENSION_URI.
  */
 export function updateKind(metadata: Metadata | undefined): string | undefined {
   const value = metadata?.[EXTENSION_URI];

@@ -201,7 +201,7 @@ export function readTask(task: Task): Fact[] {
     const isText = !textPlace(message) && message.parts.every(({ kind }) => kind === 'text');
     if (!closes || !isText) for (const fact of readMessage(message)) add(fact);
     if (!closes) continue;
-    // If a call waits, the prompt answers this call in words, and the turn continues.
+    // If a call waits, the turn continues after the prompt, which may answer the call in words.
     const state = waiting.calls.length > 0 ? 'input-required' : 'completed';
     add({ kind: 'state', state, text: isText ? textOf(message.parts) : '' });
   }

@@ -1,6 +1,7 @@
 /**
  * The ids of the agent's messages in the log of a coding task. An id identifies the kind of its message, because a
- * message in a task's history does not have the metadata of its event. For clients, these ids have no meaning.
+ * message in a task's history does not have the metadata of its event. For clients of other vendors, these ids have no
+ * meaning.
  *
  *   response-UUID.PARAGRAPH.CHUNK       a chunk of the answer's text; UUID is the same in the whole turn
  *   response-UUID.PARAGRAPH.CHUNK.end   the last chunk of the answer

@@ -106,7 +106,7 @@ function textOfError({ message, detail, title }: Raw): string {
 }
 
 /**
- * Returns the reason in the `type` of an RFC 9457 problem, or undefined if it has another format. Drafts of 1.0 and
+ * Returns the reason in the `type` of an RFC 9457 problem, or undefined if `type` has another format. Drafts of 1.0 and
  * older Go servers send such problems.
  */
 function reasonOfProblem(type: unknown): string | undefined {

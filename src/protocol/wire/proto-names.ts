@@ -41,7 +41,10 @@ export const NAMES_V1: Names = fieldsOf(
   ),
 );
 
-/** The field names in `a2a.v1` (0.3), except those of the card. Three fields have the JSON name `message`. */
+/**
+ * The field names in `a2a.v1` (0.3), except those of the card. The fields `request`, `update` and `msg` all have the
+ * JSON name `message`.
+ */
 export const NAMES_V03: Names = fieldsOf([
   ...namesOf(`${MESSAGES} config_id file_with_bytes file_with_uri mime_type push_notification push_notification_config
     push_notification_config_id`),

@@ -10,11 +10,11 @@
 
 /** Separates the message ids of an append. `toPostgresText` never returns a text that contains it. */
 export const ID_SEPARATOR = '\uffff\uffff';
-/** Separates the logs of the appends. They do not contain this character, because JSON.stringify escapes it. */
+/** Separates the logs of the appends. A log never contains this character, because JSON.stringify escapes it. */
 export const LOG_SEPARATOR = '\x1e';
 
 /**
- * These settings make PostgreSQL prefer plain index scans. Otherwise, PostgreSQL could plan the statements of the
+ * These settings make PostgreSQL prefer plain index scans. Without them, PostgreSQL could plan the statements of the
  * function while the tables are almost empty, and keep the plans while the tables grow. Such plans may read whole
  * tables.
  */

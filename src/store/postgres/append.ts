@@ -27,8 +27,8 @@ const ENTRY_BYTES = 100;
 const MAX_RACES = 20;
 
 export const APPEND = {
-  // The name of the statement contains the number of the function. Otherwise, behind a pooler, an older node could have
-  // prepared another statement with this name on the same connection.
+  // The name of the statement contains the number of the function. Without this number, an older node behind the same
+  // pooler could have prepared another statement with this name on the same connection.
   name: 'parley.append_2',
   text: `SELECT parley.append_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
     $17)`,
@@ -123,7 +123,7 @@ function continues(first: ScopedAppend, next: ScopedAppend): boolean {
   );
 }
 
-/** Writes the appends in one transaction. Returns for each one whether it was written. The others are conflicts. */
+/** Writes the appends in one transaction. Returns for each one whether it was written. If not, it is a conflict. */
 function write(appender: Appender, batch: readonly ScopedAppend[]): Promise<boolean[]> {
   const { db, node } = appender;
   const columns = columnsOf(batch);

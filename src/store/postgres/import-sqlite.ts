@@ -152,7 +152,7 @@ export async function importSqlite(
   }
 }
 
-/** Returns a text that changes when tasks, events or webhooks are added or removed. */
+/** Returns a text that changes when tasks or webhooks are added or removed, or when events are added. */
 function contentOf(db: DatabaseSync): string {
   const counts = new Query<(number | null)[]>(
     db,

@@ -219,8 +219,8 @@ export class Membership {
     ]);
     const locksCount = performance.now() - this.#sessionSince > SETTLE_MS;
     const lost = new Set(rows.filter(([, , lostLock]) => locksCount && lostLock).map(([id]) => id));
-    // A node that loses its connection opens another one. So a node is gone only if its lock is missing at two looks in
-    // a row.
+    // A node that loses its connection opens another one. So a missing lock means that a node is gone only if the lock
+    // is missing at two looks in a row.
     const gone = rows
       .filter(([id, valid]) => !valid || (lost.has(id) && this.#suspects.has(id)))
       .map(([id]) => id);
@@ -265,8 +265,9 @@ export class Membership {
       }
       this.#sessionSince = Infinity;
       this.listens = false;
-      // Until there is a new session, only the lease counts. Otherwise, a node that cannot open a session, for example
-      // because the database has no free connection, would be taken for dead although it can renew its lease.
+      // Until there is a new session, only the lease counts. If the lost lock counted, a node that cannot open a
+      // session, for example because the database has no free connection, would be treated as gone although it can
+      // renew its lease.
       if (isNeeded()) await db.run(CLUSTER_SQL.setLocked, [id, false]).catch(() => undefined);
       await pause(RECONNECT_MS);
     }

@@ -25,7 +25,7 @@ export interface ClusterOptions {
   readonly listen?: boolean | undefined;
 }
 
-/** The rows that `probe` inserts. Each fills a page of 8 KB. */
+/** Number of rows that `probe` inserts. Each row fills a page of 8 KB. */
 const PROBE_ROWS = 8;
 const PROBE_ROW_BYTES = 8000;
 

@@ -6,7 +6,8 @@
  * the batch was written (see append.ts).
  *
  * Lists have the same order as in the other stores. The time of a status change comes from the database's clock. If a
- * query has a context or `updatedSince`, the tasks are counted for every page. Otherwise, totals come from counters.
+ * query has a context or `updatedSince`, the tasks are counted for every page that needs a total. The totals of all
+ * other queries come from counters.
  */
 import { BoundedMap, StoreError } from '../../base/index.ts';
 import {
