@@ -63,7 +63,7 @@ export interface Circuits<Cause extends PauseCause = PauseCause> {
    * with `error`.
    */
   pause(target: string, caller: string, error: Cause): void;
-  /** Applies a report about a target that another process has sent. */
+  /** Applies a report from another process about a target. */
   hear(news: CircuitNews<Cause>): void;
   /** Whether a circuit has opened for at least one caller, and no probe has closed it yet. */
   readonly open: boolean;

@@ -58,7 +58,8 @@ export function pageReply(files: string, options: PageOptions = {}): RouteReply 
       ...COMMON,
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': POLICY,
-      // The browser must check for a newer page. The page names its files, and other versions have other files.
+      // The browser must check for a newer page. The page contains the names of its files. These names differ between
+      // versions.
       'cache-control': 'no-cache',
       vary: 'Accept',
     },

@@ -1,6 +1,6 @@
 /**
- * Turns each HTTP request into a reply. The adapters (adapters/node.ts, adapters/fetch.ts) only read the body and write
- * the reply.
+ * Turns each HTTP request into a reply. The adapters (adapters/node.ts, adapters/fetch.ts) read the body, add the CORS
+ * headers, and write the reply.
  *
  * The steps for a request are: check Host and Origin, find the route, authenticate, read the body, and run JSON-RPC,
  * REST or one of the agent's own routes.
@@ -140,8 +140,8 @@ function createMounts(app: AppContext, mounts: Mounts) {
 
 function createEndpoint(app: AppContext): Endpoint {
   const startedAt = new Date().toUTCString();
-  // Signing a card takes time. So a client that sends many different Host headers must not displace the cards that are
-  // in use.
+  // The cards are cached, because signing a card takes time. A client may send many different Host headers. So if the
+  // cache is full, the least recently used card is replaced.
   const cards = new BoundedMap<EncodedCard>(MAX_CARDS);
   let cardsOf: object | undefined;
 

@@ -35,7 +35,10 @@ export interface LlmAgentOptions {
   readonly model?: string | Model;
   readonly instruction?: Instruction;
   readonly tools?: readonly (Tool | Toolset)[];
-  /** The agents to which this agent may transfer the conversation. */
+  /**
+   * The agents below this agent. This agent may transfer the conversation to them. It may also transfer to its parent
+   * and to the parent's other sub-agents, unless the two `disallow…` options forbid this.
+   */
   readonly subAgents?: readonly Agent[];
   /**
    * The state key under which the answer is stored. The answer is stored as text, or as a parsed value if there is an
@@ -141,7 +144,7 @@ async function* converse(scope: RunScope, conversation: Conversation): AsyncGene
     model: model.name,
   };
   const history = () => historyOf(scope.events, { ...view, openCalls: true });
-  /** The ids of the calls that the model has requested since the run was started or resumed. */
+  /** The ids of the calls that the model has requested since this call of the agent's `run` began. */
   const made = new Set<string>();
   /** Whether the conversation may be compacted. False if the options do not allow it, or after a failed attempt. */
   let compacts = options.compaction !== false && view.include === 'default';
@@ -178,7 +181,7 @@ async function* converse(scope: RunScope, conversation: Conversation): AsyncGene
       if (!isTooLong || !compacts || refused >= MAX_REFUSED) throw error;
       refused++;
       // The conversation is compacted even if it seems short enough, because `contextWindow` was unknown or wrong.
-      // After this error, a vendor's model has a new value of `contextWindow`.
+      // A vendor's model corrects its `contextWindow` before it throws this error.
       const atOnce = { ...(options.compaction || undefined), atTokens: 0 };
       const summed = await compact(scope, model, view, atOnce);
       if (summed === undefined || summed === 'failed') throw error;

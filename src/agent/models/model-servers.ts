@@ -89,7 +89,7 @@ export interface ModelServer {
   readonly vendor: Vendor;
   readonly baseURL: string;
   readonly apiKey?: string;
-  /** The environment variable that contains the key, or must be set if the key is missing. */
+  /** The environment variable for the key. It contains the key, or the user must set it if the key is missing. */
   readonly keyVariable?: string;
   /** The provider in the settings, if there is one. */
   readonly entry?: ModelProvider;

@@ -98,7 +98,7 @@ export function isLegacyServer(status: number | undefined): boolean {
 }
 
 /**
- * Opens the transport. Loads the MCP client library at the first call.
+ * Creates the transport. The MCP client opens it when it connects. Loads the MCP client library at the first call.
  *
  * @internal
  */

@@ -16,7 +16,7 @@ export const LIVE_FLAGS = {
   ),
   'a2a-host': option(
     'H',
-    `The address to listen on; ${DEFAULT_HOST} by default. Addresses that are not loopback require --a2a-token. With --remote, this is the network address to open, and --a2a-token is optional.`,
+    `The address to listen on; ${DEFAULT_HOST} by default. Addresses that are not loopback require --a2a-token. With --remote, the session also listens on this address, and --a2a-token is optional.`,
   ),
   'a2a-token': listOption(
     'NAME:ROLES:TOKEN',
@@ -41,9 +41,11 @@ interface ProxyFlags {
 
 /**
  * Returns the addresses from the flags. `address` is the address on which the session listens from its start. If
- * `address` is undefined, others can join only after /remote. `remoteHost` is the network address in --a2a-host.
- * --remote and /remote open this address unless it is already open. If `remoteHost` is undefined, --remote and /remote
- * open the address from which this machine reaches other networks or, with --public-url, no address.
+ * `address` is undefined, others can join only after /remote. `remoteHost` is the network address in --a2a-host. After
+ * --remote or /remote, the session listens on this network address:
+ *
+ * - `remoteHost`, if it is defined.
+ * - Otherwise, the address from which this machine reaches other networks. With --public-url, this address is not used.
  */
 export function liveAddresses(values: Values<typeof LIVE_FLAGS> & ProxyFlags): {
   readonly address: LiveAddress | undefined;
@@ -90,8 +92,8 @@ export function liveTokens(given: readonly string[]): LiveToken[] {
 }
 
 /**
- * Joins the pieces of each token. The environment variable is split at all commas, but some of these commas separate
- * two roles inside a token.
+ * Joins the pieces of each token. The value of PARLEY_A2A_TOKEN was split at all commas, but some of these commas
+ * separate two roles inside a token.
  */
 function rejoined(given: readonly string[]): string[] {
   const found: string[] = [];

@@ -131,7 +131,7 @@ describe('the routes of keys', () => {
         [status, message],
         [
           403,
-          `Your key does not have the scope ${scope}, so it cannot give this scope to another key`,
+          `The caller does not have the scope ${scope}, so it cannot give this scope to another key`,
         ],
       );
     }

@@ -49,7 +49,7 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       resource: 'key',
       summary: 'Create a key',
       detail:
-        'Only this response contains the secret. The new key cannot have a scope that the key of the caller does not have.',
+        'Only this response contains the secret. The new key cannot have a scope that the caller does not have.',
       body: NewKey,
       answers: {
         201: { description: 'The key and its secret', schema: MadeKey },
@@ -143,6 +143,6 @@ function needScopes(caller: Caller, scopes: readonly (ApiScope | '*')[], action:
   if (missing === undefined) return;
   throw new A2AError(
     'forbidden',
-    `Your key does not have the scope ${missing}, so it cannot ${action}`,
+    `The caller does not have the scope ${missing}, so it cannot ${action}`,
   );
 }

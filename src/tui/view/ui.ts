@@ -47,7 +47,7 @@ export interface Ui {
   readonly command:
     | { readonly command: string; readonly output: string; readonly since: number }
     | undefined;
-  /** The approval mode that the person has chosen, as long as the session does not have this mode yet. */
+  /** The approval mode that the person has chosen. It is reset when the session's mode changes. */
   readonly mode: string | undefined;
   /** Increases when the whole screen has to be drawn again. */
   readonly drawing: number;
@@ -72,7 +72,7 @@ export function rewindChoices({ state }: Pick<Ui, 'state'>): readonly RewindChoi
       description: 'with /restore, which also restores the files',
     },
     ...(queued > 0
-      ? [{ id: 'drop' as const, name: `Cancel, and drop the queued prompts (${queued})` }]
+      ? [{ id: 'drop' as const, name: `Cancel the turn, and drop the queued prompts (${queued})` }]
       : []),
     { id: 'stay', name: 'Stay here' },
   ];

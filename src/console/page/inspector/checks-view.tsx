@@ -81,7 +81,7 @@ function Agreement({ inspection, origin }: Inspected & { readonly origin: string
   if (!agree) {
     return (
       <p class="dim">
-        This page sends requests only to its own server. To try the interface, run{' '}
+        This page sends requests only to its own server. To check this interface, run{' '}
         <code>parley inspect</code> on your machine.
       </p>
     );
