@@ -4,7 +4,7 @@
  *   await serve(toA2AAgent(llmAgent({ name: 'weather', … }))).listen(4000);
  *
  * turn.ts runs a turn. presenter.ts decides what is sent to the client. question.ts writes the questions for the
- * client and reads its answers. A run ends in one of these ways:
+ * client and reads its answers. An execution ends in one of these ways:
  *
  * - The agent is done, or has escalated without a parent agent. The task is `completed`, and the answers are
  *   artifacts.

@@ -148,8 +148,8 @@ async function run(args: readonly string[]): Promise<number> {
 }
 
 /**
- * Throws if the first operand is a command's name. It comes after a flag or `--`, so it would be sent to the model as a
- * prompt.
+ * Throws if the first operand is the name of a command. A command must come before all flags. After a flag or `--`, its
+ * name would be sent to the model as a prompt.
  */
 function refuseMisplaced([operand = '']: readonly string[]): void {
   if (!Object.hasOwn(COMMANDS, operand)) return;

@@ -228,7 +228,7 @@ test('a buffer that has changed since the approval is not written', async (t) =>
   await person.prompt('edit');
   const { status, shown } = lastOf(person.updates);
   assert.deepEqual([status, editor.written, disk('a.txt')], ['failed', [], 'one\ntwo\n']);
-  assert.match(shown, /modified after the change was approved/);
+  assert.match(shown, /modified after the approval was requested/);
 });
 
 test('an editor is never asked for a file outside the workspace', async (t) => {

@@ -111,7 +111,7 @@ for (const option of ['modify', 'proceed_once']) {
     await answer(option, option === 'modify' ? { file_details } : {});
     assert.equal(readFileSync(at('a.txt'), 'utf8'), "somebody else's");
     assert.equal(seen.lifeOf('write_file'), 'PENDING EXECUTING FAILED');
-    assert.match(heard(requests[1]), /modified after the change was approved/);
+    assert.match(heard(requests[1]), /modified after the approval was requested/);
   });
 }
 

@@ -28,9 +28,9 @@ export interface OpenRun extends Disposable {
   /** The open questions, in the order in which they were asked. */
   readonly questions: readonly Question[];
   /**
-   * Some open calls of this run are calls of agents that run as tools. Returns the stored events of these agents, which
-   * `events` does not include. Each event is wrapped in a partial event, in the form in which this run yielded it.
-   * `delegatedIn` returns the inner event.
+   * Returns the stored events of the agents that run as tools for this run's open calls. `events` does not include
+   * these events. Each event is wrapped in a partial event, in the form in which this run yielded it. `delegatedIn`
+   * returns the inner event.
    */
   delegated(): Promise<readonly Event[]>;
 }
@@ -95,7 +95,7 @@ export async function openRun(
       return [...index.questions.values()];
     },
     async delegated() {
-      // If a call has asked a question itself, no agent runs for it before the answer.
+      // Skips a call that has an open question, because the agent of this call starts only after the answer.
       const calls = [...index.openCalls.values()].filter(
         ({ part }) => !index.questions.has(part.id),
       );

@@ -67,8 +67,8 @@ export async function promptContent(
       if (part.kind === 'file') {
         found.push({ kind: 'text', text: `[file ${part.name ?? ''} at ${part.uri}]` });
       } else if (part.mediaType.startsWith('image/')) {
-        // Only images are added, because not every model accepts other files. The texts contain a note about each other
-        // file, with its path if it was saved.
+        // Only images are added, because not every model accepts other files. For every file that is not an image, the
+        // texts contain a note, with the path of the file if it was saved.
         found.push(part);
       }
     }

@@ -1,7 +1,8 @@
 /**
  * Escapes text that PostgreSQL cannot store. PostgreSQL refuses NUL in a text. The driver replaces lone surrogates, so
- * two different ids could become equal. So NUL and lone surrogates are escaped with U+FFFF, which is not a character.
- * JSON text does not contain them, because JSON.stringify escapes them.
+ * two different ids could become equal. NUL and lone surrogates are escaped with U+FFFF, a code point that is not a
+ * character. U+FFFF itself is escaped too. JSON text contains neither NUL nor lone surrogates, because JSON.stringify
+ * escapes both.
  */
 const ESCAPE = '\uffff';
 const SPECIAL = /[\0\uffff]|\p{Cs}/gu;

@@ -106,7 +106,7 @@ function callText(call: ToolCall, details: boolean): string {
   return details ? titleOf(call) : `A call of ${cleanLine(call.tool_name)} waits for your answer.`;
 }
 
-/** Returns the headers with their values from environment variables, or undefined if a variable is not set or empty. */
+/** Returns the headers with their values from environment variables, or undefined if a variable is unset or empty. */
 function headersOf({
   settings: { headers = {} },
   environment,

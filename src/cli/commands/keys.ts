@@ -441,8 +441,8 @@ function rateLimit(text: string, before?: RateLimit): RateLimit {
 }
 
 /**
- * Returns the budget that the flags describe, or undefined if no budget flag is given. Settings without a given flag
- * stay as they are in the budget `before`.
+ * Returns the budget that the flags describe, or undefined if no budget flag is given. A setting whose flag is not
+ * given keeps its value from `before`.
  */
 function budgetOf(values: Values<typeof BUDGET_FLAGS>, before?: Budget): Budget | undefined {
   const { 'budget-tokens': tokens, 'budget-amount': amount } = values;

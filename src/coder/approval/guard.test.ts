@@ -106,7 +106,7 @@ test('a file that changed after the question is not written', async (t) => {
   const { file, start, answer } = await writer(t, 'ask');
   await start();
   await writeFile(file, 'three\n');
-  assert.match(String(await answer('proceed_once')), /modified after the change was approved/);
+  assert.match(String(await answer('proceed_once')), /modified after the approval was requested/);
   assert.equal(await readFile(file, 'utf8'), 'three\n');
 });
 

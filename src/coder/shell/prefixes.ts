@@ -1,10 +1,10 @@
 /**
- * The first words of commands for which a rule may allow further words, and the options that are harmless among the
- * further words. `*` stands for the name of a script in package.json.
+ * Lists the first words of commands, such as `cargo test`. A rule for these first words may allow further words. Each
+ * entry also lists the options that are harmless as further words. `*` stands for the name of a script in package.json.
  *
- * Both lists are closed. The list of first words contains no program whose further words are another command or code,
- * such as interpreters, shells, sudo, env, xargs, npx, make (`--eval`), go (`-exec`), rg (`--pre`) and find. The list
- * of options contains no option that names a program, code, a configuration or a file to write, and no option that
+ * Both lists are allowlists. The list of first words contains no program whose further words are another command or
+ * code, such as interpreters, shells, sudo, env, xargs, npx, make (`--eval`), go (`-exec`), rg (`--pre`) and find. The
+ * list of options contains no option that names a program, code, a configuration or a file to write, and no option that
  * makes a check change files, such as `--fix`. It also contains no option that has another meaning in some version of
  * the program.
  *

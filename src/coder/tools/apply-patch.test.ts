@@ -380,7 +380,7 @@ test('the approved mode is the mode that is set, or nothing is written', async (
   await chmod(at('a'), 0o755);
   await assert.rejects(
     call(tool, args, { confirmation }),
-    /modified after the change was approved/,
+    /modified after the approval was requested/,
   );
   await chmod(at('a'), 0o644);
   await call(tool, args, { confirmation });

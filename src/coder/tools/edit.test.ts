@@ -155,7 +155,7 @@ test('what was allowed is done as it was shown, or not at all', async (t) => {
   await writeFile(at('a.txt'), 'one more\ntwo\n');
   await assert.rejects(
     call(edit, args, { confirmation: answer }),
-    /modified after the change was approved/,
+    /modified after the approval was requested/,
   );
   await writeFile(at('a.txt'), 'one\ntwo\n');
   await call(edit, args, { confirmation: answer });

@@ -3,8 +3,8 @@
  *
  * A change that a person approved is applied exactly as it was shown, or not at all. The only exception is content that
  * the person has replaced. The preview contains a fingerprint, which is a hash of the old files and of the file modes
- * before and after the change. The person's answer contains the fingerprint too. The call fails if a file has changed
- * since the preview.
+ * before and after the change. The person's answer contains the fingerprint too. An approved call fails if a file has
+ * changed since the preview. A call that needed no approval is planned again in this case.
  */
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
@@ -132,7 +132,7 @@ function asAnswered(
   if (expected !== undefined && expected !== fingerprint(planned.changes, workspace)) {
     throw new FileError(
       'changed',
-      `${planned.changes.map(({ path }) => workspace.show(path)).join(', ')}: modified after the change was approved, so nothing was written; read the file again and repeat the change`,
+      `${planned.changes.map(({ path }) => workspace.show(path)).join(', ')}: modified after the approval was requested, so nothing was written; read the file again and repeat the change`,
     );
   }
   const content = newContentOf(answer);

@@ -68,7 +68,7 @@ test('a file that appears after the preview is not replaced', async (t) => {
   const answer = { questionId: 'call', confirmed: true, value };
   await assert.rejects(
     call(write, args, { confirmation: answer }),
-    /modified after the change was approved/,
+    /modified after the approval was requested/,
   );
   assert.equal(await readFile(at('a'), 'utf8'), 'somebody else’s');
 });

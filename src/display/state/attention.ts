@@ -20,7 +20,7 @@ export function attentionSince(before: SessionState, after: SessionState): Atten
     }
   }
   if (before.turn !== after.turn && !isTerminal(before.turn) && isTerminal(after.turn)) {
-    // If another prompt is queued, the end of the turn is not reported, because the agent continues with this prompt.
+    // If another prompt is queued, a completed turn is not reported, because the agent continues with this prompt.
     if (after.turn === 'completed' && after.queued.length === 0) found.push({ kind: 'done' });
     if (after.turn === 'failed' || after.turn === 'rejected') found.push({ kind: 'failed' });
   }

@@ -1,6 +1,6 @@
 /**
- * The register's tables for keys and the audit log, and the first form of the table `spending`, which budget-tables.ts
- * replaces. Times are milliseconds since 1970.
+ * The register's tables for keys and the audit log, and the first version of the table `spending`. The statements in
+ * budget-tables.ts replace this version of `spending` by a newer one. Times are milliseconds since 1970.
  *
  * A key's secrets are in a separate table, so that a rotated key keeps its id and its spending. The current secret has
  * no `ends_at`. A limited number of rows of revoked keys is kept (keys/keys.ts).

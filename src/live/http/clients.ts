@@ -1,7 +1,7 @@
 /**
  * The clients that use the session over plain HTTP. Each of them is a client of the session like any other. Its name is
  * the name of its token. A client without a token has the name in its message, or `http` if the message has none.
- * Requests with the same name, roles and token count as requests of the same client. A client stays on the list of
+ * Two requests belong to the same client if they have the same name, roles and token. A client stays on the list of
  * clients for a moment after its last request. Without this delay, a client with many short requests would appear and
  * disappear with each of them.
  */

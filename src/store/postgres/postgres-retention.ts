@@ -50,7 +50,10 @@ const SQL = statements('', {
   sizeOf: 'SELECT coalesce(sum(counted), 0)::bigint FROM parley.tasks WHERE task_id = ANY ($1)',
 });
 
-/** Removes a task. With `seq`, removes only a finished task with this last entry. Returns whether it was removed. */
+/**
+ * Removes a task. If `seq` is given, removes the task only if it is finished and its last entry has this sequence
+ * number. Returns whether it was removed.
+ */
 export function dropTask(
   db: Postgres,
   taskId: string,
@@ -132,7 +135,7 @@ export function postgresRetention(db: Postgres): StoreRetention {
   }
 
   return {
-    // The size of a database is left to its operator, unless a limit is configured.
+    // The default is no limit, because the operator manages the database. A configured limit replaces this default.
     maxBytes: Infinity,
     async size() {
       const [row] = await db.run<[bytes: number]>(SQL.size);

@@ -37,7 +37,7 @@ export function TaskButtons(props: TaskProps & { readonly state: TaskState }) {
   );
 }
 
-/** The form in which a person writes an answer to an agent that asks in words. */
+/** The form in which a person answers a task with text. */
 export function AnswerForm({ server, place, action, onChange }: TaskProps) {
   const { busy, run } = action;
   const words = useSignal('');
