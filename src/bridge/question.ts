@@ -90,7 +90,8 @@ export function readAnswers(message: Message, open: readonly Question[]): ReadAn
   );
   if (given.length > 0) return { files, ...structured(given, open) };
   const [question, ...others] = open;
-  if (!question || others.length > 0) {
+  if (!question) return { answers: [], files };
+  if (others.length > 0) {
     const problem =
       'Several questions are open. Answer with a data part that contains the "questionId" of the question.';
     return { answers: [], files, problem };
