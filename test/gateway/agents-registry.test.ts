@@ -352,7 +352,10 @@ test('headers that cannot be decrypted are reported, and a change does not lose 
   assert.match(logged.join(), /cannot decrypt the headers of an agent/);
   const changed = await gateway.ask(key, 'PUT', '/a2a/agents/echo?verify=false', { url });
   assert.equal(changed.status, 400);
-  assert.match(await changed.text(), /the stored headers cannot be decrypted. Send the headers again/);
+  assert.match(
+    await changed.text(),
+    /the stored headers cannot be decrypted. Send the headers again/,
+  );
   assert.equal(
     (await gateway.ask(key, 'PUT', '/a2a/agents/echo?verify=false', { url, headers: {} })).status,
     200,
