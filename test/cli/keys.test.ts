@@ -220,7 +220,10 @@ describe('parley keys', { concurrency: 3 }, () => {
     assert.deepEqual([rateLimit, rest], [{ requestsPerMinute: 60 }, key]);
     for (const action of ['create', 'set']) {
       const { out } = await keys(action, '--help');
-      assert.match(out, /^Only --store and --json also have an .* PARLEY_STORE for --store\.$/m);
+      assert.match(
+        out,
+        /^Only --store and --json can be set in the environment, for example PARLEY_STORE for --store\.$/m,
+      );
     }
   });
 
