@@ -140,12 +140,14 @@ export async function cancelLag(server: string): Promise<Row> {
 }
 
 /**
- * The CPU time of a node for one request: a node alone, and two nodes that share a database, each of which gets the same
- * number of requests per second as the node alone. The rate is fixed, because a node needs less CPU time per request if
- * more requests are in progress, which share transactions. So a comparison at full load would compare the load, too.
+ * The CPU time of a node for one request: a node alone, two nodes with a database each (`two apart`), and two nodes that
+ * share a database. Each node gets the same number of requests per second. The rate is fixed, because a node needs less
+ * CPU time per request if more requests are in progress, which share transactions. So a comparison at full load would
+ * compare the load, too. Twice the load on one machine slows down every process. `two apart` shows how much.
  */
 export async function twoNodes(server: string): Promise<Row[]> {
   const alone = await parley('parley', '--store', await emptyDatabase(server, 'parley_bench_one'));
+  const apart = await parley('parley', '--store', await emptyDatabase(server, 'parley_bench_two'));
   const shared = await emptyDatabase(server, 'parley_bench_shared');
   const pair = [
     await parley('parley', '--store', shared),
@@ -163,10 +165,14 @@ export async function twoNodes(server: string): Promise<Row[]> {
         return (await Promise.all(loads)).reduce((sum, requests) => sum + requests, 0);
       },
     });
-    const works = [work('alone', [alone]), work('parley', pair)];
+    const works = [work('alone', [alone]), work('apart', [alone, apart]), work('parley', pair)];
     const costs = await compare(ROUNDS, works, WARM_UP_ROUNDS);
     const cost = (name: string) => costs.get(name)?.cpuUs ?? Number.NaN;
-    const values = { 'one node': cost('alone'), parley: cost('parley') };
+    const values = {
+      'one node': cost('alone'),
+      'two apart': cost('apart'),
+      parley: cost('parley'),
+    };
     return {
       scenario: `PostgreSQL, two nodes, ${rate}/s each: ${what}`,
       unit: 'µs/request',
@@ -181,6 +187,6 @@ export async function twoNodes(server: string): Promise<Row[]> {
   try {
     return [await measure('message', 'echo hello', 1000), await measure('5 events', 'task 5', 300)];
   } finally {
-    await stop(alone, ...pair);
+    await stop(alone, apart, ...pair);
   }
 }
